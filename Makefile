@@ -1,0 +1,35 @@
+# make demo, make test: see README.md. All of it runs in .environment/, which these targets prepare.
+ROBOT ?= cantilever
+ENTER := environment/enter
+
+.PHONY: help demo test lint picture lock clean
+
+help:
+	@echo 'make demo [ROBOT=name] [DURATION=seconds] [PORT=number]   a robot in the browser'
+	@echo 'make test [ARGS="-k name"]                                all tests'
+	@echo 'make lint                                                 style and types'
+	@echo 'make picture                                              the picture of README.md'
+	@echo 'make lock                                                 newest versions into requirements.txt'
+	@echo 'make clean                                                remove the environment'
+
+demo:
+	@$(ENTER) python environment/demo.py --robot '$(ROBOT)' \
+	  $(if $(DURATION),--duration '$(DURATION)') $(if $(PORT),--port '$(PORT)')
+
+test:
+	@$(ENTER) pytest test $(ARGS)
+
+lint:
+	@$(ENTER) ruff check .
+	@$(ENTER) mypy
+
+picture:
+	@$(ENTER) python docs/make_picture.py
+
+lock:
+	@$(ENTER) sh -c 'pip install --quiet uv && uv pip compile --quiet --universal --upgrade \
+	  --python-version 3.10 --no-header --no-annotate \
+	  environment/requirements.in --output-file environment/requirements.txt'
+
+clean:
+	rm -rf .environment
