@@ -1,0 +1,145 @@
+"""
+Dataclasses whose fields check themselves.
+
+    @dataclass(frozen=True)
+    class Disc(Checked):
+        radius: float = number('m', above=0.0)
+
+A value that does not fit raises `InvalidModel` with the field's name, the value and what is
+allowed. A field whose default is ``None`` may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, fields, MISSING
+from functools import partial
+import math
+import re
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .errors import InvalidModel, UnknownName
+
+
+class Checked:
+    """A dataclass whose fields are replaced by what their checks return."""
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if value is not None or f.default is not None:
+                object.__setattr__(self, f.name, f.metadata['check'](f.name, value))
+
+
+# --- Kinds of field -----------------------------------------------------------------------------
+
+def number(unit: str, *, default: Any = MISSING, kw_only: bool = False, **limits: float) -> Any:
+    """Make a field for a number [unit] within `limits`, see `check_number`."""
+    check = partial(check_number, unit=unit, **limits)
+    return field(default=default, kw_only=kw_only, metadata={'check': check})
+
+
+def integer(*, least: int, most: int, default: Any = MISSING) -> Any:
+    """Make a field for a whole number within limits."""
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InvalidModel(name, value, f'a whole number from {least} to {most}')
+        return int(value)
+    return field(default=default, metadata={'check': check})
+
+
+def vector(unit: str, *, size: int = 3, default: Any = MISSING, **limits: float) -> Any:
+    """Make a field for `size` numbers [unit] within `limits`, see `check_vector`."""
+    check = partial(check_vector, size=size, unit=unit, **limits)
+    return field(default=default, metadata={'check': check})
+
+
+def text(pattern: str, allowed: str, *, default: Any = MISSING) -> Any:
+    """Make a field for a string that matches `pattern` whole."""
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise InvalidModel(name, value, allowed)
+        return str(value)
+    return field(default=default, metadata={'check': check})
+
+
+def choice(*options: str, default: Any = MISSING) -> Any:
+    """Make a field for one of several words."""
+    def check(name: str, value: Any) -> str:
+        if value not in options:
+            raise UnknownName(name, value, list(options))
+        return str(value)
+    return field(default=default, metadata={'check': check})
+
+
+def instance(kind: type, allowed: str, *, default: Any = MISSING) -> Any:
+    """Make a field for a `kind`, which has checked itself."""
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise InvalidModel(name, value, allowed)
+        return value
+    return field(default=default, metadata={'check': check})
+
+
+def mapping(kind: type, allowed: str, *, least: int = 0) -> Any:
+    """Make a read-only field for a mapping from names to at least so many things of a `kind`."""
+    def check(name: str, value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping) or len(value) < least:
+            count = f'at least {least} of the ' if least else ''
+            raise InvalidModel(name, value, f'a mapping from names to {count}{allowed}')
+        for key, item in value.items():
+            if not isinstance(item, kind):
+                raise InvalidModel(f'{name}.{key}', item, allowed)
+        return MappingProxyType(dict(value))
+    default_factory: Any = MISSING if least else dict
+    return field(default_factory=default_factory, metadata={'check': check})
+
+
+# --- Checks -------------------------------------------------------------------------------------
+
+def check_number(
+    field: str, value: Any, *, above: float = -math.inf, least: float = -math.inf,
+    most: float = math.inf, unit: str = '-',
+) -> float:
+    """
+    Return `value` as a float, or raise `InvalidModel`.
+
+    Parameters
+    ----------
+    field : str
+        Name for the error message.
+    value : object
+        Candidate; booleans are not numbers here, and neither are NaN and infinity.
+    above, least, most : float
+        Allowed are ``above < value``, ``least <= value <= most``.
+    unit : str
+        For the error message.
+
+    """
+    number = math.nan
+    if not isinstance(value, (bool, np.bool_, str, bytes)):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    if math.isfinite(number) and number > above and least <= number <= most:
+        return number
+    bounds = [f'> {above:g}'] if above > -math.inf else []
+    bounds += [f'>= {least:g}'] if least > -math.inf else []
+    bounds += [f'<= {most:g}'] if most < math.inf else []
+    limits = f' {" and ".join(bounds)}' if bounds else ''
+    raise InvalidModel(field, value, f'a finite number{limits} [{unit}]')
+
+
+def check_vector(
+    field: str, value: Any, size: int, *, least: float = -math.inf, unit: str = '-',
+) -> tuple[float, ...]:
+    """Return `value` as a tuple of `size` finite floats >= `least`, or raise `InvalidModel`."""
+    listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    if not (listed or isinstance(value, np.ndarray) and value.ndim == 1) or len(value) != size:
+        raise InvalidModel(field, value, f'a list of {size} finite numbers [{unit}]')
+    return tuple(
+        check_number(f'{field}[{i}]', x, least=least, unit=unit) for i, x in enumerate(value))

@@ -1,0 +1,87 @@
+"""
+Errors of the library: what is wrong, where, and what is allowed.
+
+Bad input raises one of these. A solver that does not converge raises nothing: it returns a
+status with a reason.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import reprlib
+from typing import Any
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 60
+
+
+class CosseratError(Exception):
+    """Root of all errors that the library raises on purpose."""
+
+
+class InvalidModel(CosseratError, ValueError):
+    """
+    A value that no model can be made of.
+
+    Parameters
+    ----------
+    field : str
+        Path of the offending field, e.g. ``'rods.backbone.segments[0].length'``.
+    value : object
+        What was given.
+    allowed : str
+        What would be accepted, with unit, completing "must be ...".
+
+    """
+
+    def __init__(self, field: str, value: Any, allowed: str) -> None:
+        super().__init__(field, value, allowed)
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return f'{self.field or "it"} must be {self.allowed}, got {_SHOWN.repr(self.value)}'
+
+    def within(self, path: str) -> InvalidModel:
+        """Return the same error, its field seen from outside as ``path.field``."""
+        outer = copy.copy(self)
+        joint = '' if not self.field or self.field.startswith('[') else '.'
+        outer.field = f'{path}{joint}{self.field}'
+        return outer
+
+
+class UnknownName(InvalidModel):
+    """A name that is not among those known: a misspelt key, a rod that is not there."""
+
+    def __init__(self, field: str, value: Any, known: list[str]) -> None:
+        super().__init__(field, value, f'one of: {", ".join(known) or "(none there)"}')
+        self.args = (field, value, known)
+        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.0)
+        self.hint = f'; the nearest is {near[0]!r}' if near else ''
+
+    def __str__(self) -> str:
+        return super().__str__() + self.hint
+
+
+class UnknownKey(UnknownName):
+    """A key that a mapping must not have."""
+
+    def __init__(self, field: str, known: list[str]) -> None:
+        super().__init__(field, field, known)
+        self.args = (field, known)
+
+    def __str__(self) -> str:
+        return f'{self.field} is not a known key, must be {self.allowed}{self.hint}'
+
+
+class MissingKey(InvalidModel):
+    """A key that a mapping must have."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, None, 'given')
+        self.args = (field,)
+
+    def __str__(self) -> str:
+        return f'{self.field} is missing'

@@ -1,0 +1,49 @@
+"""
+The compiler of the numerics: ``@kernel`` is numba's ``njit`` with this library's settings.
+
+Compiled code is cached on disk. numba's own cache looks only at the file of the function it
+loads, so that an edit of a callee in another file would go unseen; here the cache key is the
+source of every module that has kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+import hashlib
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+
+F = TypeVar('F', bound=Callable)
+
+
+@cache
+def _library_stamp() -> bytes:
+    """Digest of the sources of all modules with kernels."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob('*.py')):
+        source = path.read_bytes()
+        if b'@kernel' in source:
+            digest.update(source)
+    return digest.digest()
+
+
+def kernel(function: F) -> F:
+    """
+    Compile `function` on first call, without Python objects, and cache the result on disk.
+
+    Division by zero gives inf or NaN as in numpy, not an exception, so that the hot loops have no
+    error branches; callers check what they return.
+    """
+    compiled = numba.njit(error_model='numpy')(function)
+    if numba.config.DISABLE_JIT:
+        return compiled
+    try:
+        compiled.enable_caching()
+    except RuntimeError:  # no folder to cache in can be written (a robot's read-only disk)
+        return compiled
+    # numba has no public way to add to its cache key; test_kernels.py holds this one.
+    compiled._cache._cache_file._source_stamp = _library_stamp()
+    return compiled
