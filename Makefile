@@ -1,5 +1,5 @@
 # make demo, make test: see README.md. All of it runs in .environment/, which these targets prepare.
-ROBOT ?= cantilever
+ROBOT ?= tendon_arm
 ENTER := environment/enter
 
 .PHONY: help demo test lint picture lock clean

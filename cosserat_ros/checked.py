@@ -36,7 +36,7 @@ class Checked:
 
 # --- Kinds of field -----------------------------------------------------------------------------
 
-def number(unit: str, *, default: Any = MISSING, kw_only: bool = False, **limits: float) -> Any:
+def number(unit: str, *, default: Any = MISSING, kw_only: bool = False, **limits: Any) -> Any:
     """Make a field for a number [unit] within `limits`, see `check_number`."""
     check = partial(check_number, unit=unit, **limits)
     return field(default=default, kw_only=kw_only, metadata={'check': check})
@@ -51,7 +51,7 @@ def integer(*, least: int, most: int, default: Any = MISSING) -> Any:
     return field(default=default, metadata={'check': check})
 
 
-def vector(unit: str, *, size: int = 3, default: Any = MISSING, **limits: float) -> Any:
+def vector(unit: str, *, size: int = 3, default: Any = MISSING, **limits: Any) -> Any:
     """Make a field for `size` numbers [unit] within `limits`, see `check_vector`."""
     check = partial(check_vector, size=size, unit=unit, **limits)
     return field(default=default, metadata={'check': check})

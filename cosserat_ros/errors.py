@@ -12,8 +12,23 @@ import difflib
 import reprlib
 from typing import Any
 
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 60
+
+class _Excerpt(reprlib.Repr):
+    """Shows a value in a few words, however large, deep or self-containing it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxlist, self.maxdict, self.maxstring, self.maxother = 2, 4, 3, 60, 60
+
+    def repr1(self, x: Any, level: int) -> str:
+        # By kind, not by the name of the class as reprlib has it: YAML's lists are subclasses.
+        for kind, show in ((dict, self.repr_dict), (list, self.repr_list)):
+            if isinstance(x, kind):
+                return show(x, level)
+        return super().repr1(x, level)
+
+
+excerpt = _Excerpt().repr
 
 
 class CosseratError(Exception):
@@ -42,7 +57,7 @@ class InvalidModel(CosseratError, ValueError):
         self.allowed = allowed
 
     def __str__(self) -> str:
-        return f'{self.field or "it"} must be {self.allowed}, got {_SHOWN.repr(self.value)}'
+        return f'{self.field or "it"} must be {self.allowed}, got {excerpt(self.value)}'
 
     def within(self, path: str) -> InvalidModel:
         """Return the same error, its field seen from outside as ``path.field``."""

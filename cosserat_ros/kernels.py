@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 import hashlib
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
@@ -37,8 +37,8 @@ def kernel(function: F) -> F:
     Division by zero gives inf or NaN as in numpy, not an exception, so that the hot loops have no
     error branches; callers check what they return.
     """
-    compiled = numba.njit(error_model='numpy')(function)
-    if numba.config.DISABLE_JIT:
+    compiled: Any = numba.njit(error_model='numpy')(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT is set
         return compiled
     try:
         compiled.enable_caching()

@@ -75,8 +75,9 @@ class Material(Checked):
     @property
     def rigidity(self) -> float:
         """Shear modulus G, as given or ``E / (2 (1 + nu))`` [Pa]."""
-        if self.poisson_ratio is None:
+        if self.shear_modulus is not None:
             return self.shear_modulus
+        assert self.poisson_ratio is not None
         return self.young_modulus / (2.0 * (1.0 + self.poisson_ratio))
 
 
@@ -124,7 +125,8 @@ class Damping(Checked):
 
     relaxation_time: float = number('s', default=0.0, least=0.0)
     shear_and_stretch: tuple[float, float, float] = vector('N s', default=(0.0,) * 3, least=0.0)
-    bending_and_twist: tuple[float, float, float] = vector('N m^2 s', default=(0.0,) * 3, least=0.0)
+    bending_and_twist: tuple[float, float, float] = vector(
+        'N m^2 s', default=(0.0,) * 3, least=0.0)
 
 
 # --- Along the rod ------------------------------------------------------------------------------
@@ -257,8 +259,8 @@ class Segment(Checked):
         """Fractions (n + 1,) one Magnus step apart, and the poses there (n + 1, 4, 4)."""
         steps = 1  # exact for constant strain
         if self._curvature_change.any():
-            turn = self.length * max(
-                math.hypot(*self.rest.curvature), math.hypot(*self.rest.tip_curvature))
+            ends = self.rest_strain_at(np.array([0.0, 1.0]))[:, 3:]
+            turn = self.length * np.linalg.norm(ends, axis=1).max()
             steps += int(turn / MAX_STEP)
         knots = np.linspace(0.0, 1.0, steps + 1)
         return knots, _chain(self._rest_steps(knots[:-1], knots[1:]))

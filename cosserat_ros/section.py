@@ -8,7 +8,7 @@ principal axes of the section, origin at its centroid. The names are also those 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import ClassVar, Optional, Union
+from typing import Any, ClassVar, Optional, Union
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class BaseSection(Checked):
         super().__post_init__()
         self._check_dimensions()
         # numpy's floats, unlike Python's, overflow to inf without an exception of their own
-        wide = self.toward(self, np.float64(0.0))
+        wide: Any = self.toward(self, np.float64(0.0))
         with np.errstate(all='ignore'):
             check_number('area', float(wide.area), above=0.0, unit='m^2')
             for i, moment in enumerate(wide.second_moments):
@@ -53,7 +53,7 @@ class BaseSection(Checked):
     def _check_dimensions(self) -> None:
         """Raise if the dimensions, each valid by itself, do not fit together."""
 
-    def toward(self, tip: BaseSection, x: np.ndarray) -> BaseSection:
+    def toward(self, tip: BaseSection, x: np.ndarray) -> Any:
         """Return the section at the fraction `x` of a taper to `tip`: fields are as `x`."""
         between = object.__new__(type(self))  # unchecked: between two valid sections
         for f in fields(self):
@@ -64,7 +64,12 @@ class BaseSection(Checked):
 
 
 class _Round(BaseSection):
-    """What `Circular` and `Annular` share, given `_radii`: (outer, inner) [m]."""
+    """What `Circular` and `Annular` share."""
+
+    @property
+    def _radii(self) -> tuple[float, float]:
+        """Outer and inner radius [m]."""
+        raise NotImplementedError
 
     @property
     def area(self) -> float:
@@ -214,7 +219,8 @@ class FreeSection(BaseSection):
     @property
     def outline(self) -> tuple[float, float]:
         diameter = 2.0 * np.sqrt(self.area / np.pi)
-        return tuple(diameter if d is None else d for d in (self.width, self.height))
+        width = diameter if self.width is None else self.width
+        return width, diameter if self.height is None else self.height
 
 
 Section = Union[Circular, Annular, Rectangular, Elliptic, FreeSection]

@@ -92,7 +92,10 @@ def names(*patterns: str) -> list[bytes]:
 
 def remove(*paths: Path) -> Callable[[], None]:
     """Return a function that deletes the folders."""
-    return lambda: [shutil.rmtree(path, ignore_errors=True) for path in paths] and None
+    def delete() -> None:
+        for path in paths:
+            shutil.rmtree(path, ignore_errors=True)
+    return delete
 
 
 # ---------------------------------------------------------------- talking to the user
@@ -305,7 +308,8 @@ def check_machine() -> None:
             f'{sys.executable} has no venv module: '
             'install it, e.g. with "sudo apt install python3-venv".') from None
     if SOURCED_ROS:
-        found = subprocess.run([sys.executable, '-c', 'import rclpy'], capture_output=True)
+        found = subprocess.run(
+            [sys.executable, '-c', 'import rclpy'], capture_output=True, check=False)
         if found.returncode:
             raise Failure(
                 f'ROS_DISTRO={SOURCED_ROS} is set, but {sys.executable} cannot import rclpy: '

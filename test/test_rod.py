@@ -4,12 +4,6 @@ from dataclasses import fields, FrozenInstanceError, replace
 import math
 from typing import get_args, get_type_hints
 
-from cosserat_ros import rod as rod_module
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import (
-    Annular, Circular, Elliptic, FreeSection, Rectangular, Section,
-)
 from hypothesis import given, settings, strategies as st
 import numpy as np
 from numpy.polynomial import legendre
@@ -18,6 +12,18 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 from scipy.spatial.transform import Rotation
 from scipy.special import fresnel
+
+from cosserat_ros import rod as rod_module
+from cosserat_ros.errors import InvalidModel
+from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.section import (
+    Annular,
+    Circular,
+    Elliptic,
+    FreeSection,
+    Rectangular,
+    Section,
+)
 
 STEEL = Material(young_modulus=207e9, density=8000.0, shear_modulus=79e9)  # Till 2019, section 3
 DISC = Circular(1e-3)

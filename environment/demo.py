@@ -1,0 +1,147 @@
+"""
+Start a robot and its viewer as ROS 2 processes, and stop them together.
+
+What `ros2 launch` does where there is one. Run by `make demo`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+from pathlib import Path
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from ament_index_python.packages import get_package_prefix
+
+HOST = '127.0.0.1'
+FIRST_PORT = 8080
+START_TIMEOUT = 60.0  # [s] until the page must be there
+STOP_TIMEOUT = 5.0  # [s] between asking a node to stop and making it
+PR_SET_PDEATHSIG = 1
+
+
+class Stop(Exception):
+    """A signal asked us to stop."""
+
+
+def stop(*_: object) -> None:
+    """Handle a signal."""
+    raise Stop
+
+
+def positive(text: str) -> float:
+    """Return a duration given on the command line."""
+    value = float(text)
+    if not 0.0 < value < float('inf'):
+        raise argparse.ArgumentTypeError(f'must be a number of seconds > 0, got {text}')
+    return value
+
+
+def port_number(text: str) -> int:
+    """Return a port given on the command line."""
+    value = int(text)
+    if not 1 <= value <= 65535:
+        raise argparse.ArgumentTypeError(f'must be a port from 1 to 65535, got {text}')
+    return value
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a server could listen there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def answers(port: int) -> bool:
+    """Tell whether a server listens there."""
+    with socket.socket() as probe:
+        probe.settimeout(0.2)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def start(node: str, **parameters: object) -> subprocess.Popen:
+    """Start a node of the package with these parameters."""
+    executable = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / node
+    given = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
+    libc = ctypes.CDLL(None)
+    return subprocess.Popen(
+        [str(executable), '--ros-args', *given],
+        start_new_session=True,  # Ctrl-C reaches us alone, and we stop the nodes in good order
+        # and they stop even if we are killed; we have no threads, so that this is safe
+        preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM))  # noqa: PLW1509
+
+
+def stop_all(processes: list[subprocess.Popen]) -> None:
+    """Ask all to stop, then make them."""
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + STOP_TIMEOUT
+    for process in processes:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def watch(processes: list[subprocess.Popen], port: int, duration: float) -> int:
+    """Say where the page is as soon as it is there; return when one ends or the time is over."""
+    begin = time.monotonic()
+    shown = False
+    while all(process.poll() is None for process in processes):
+        elapsed = time.monotonic() - begin
+        if not shown and answers(port):
+            shown = True
+            print(f'\n  Open http://{HOST}:{port} in a browser. Ctrl-C stops it.\n', flush=True)
+        if not shown and elapsed > START_TIMEOUT:
+            print(f'The viewer did not start within {START_TIMEOUT:g} s.', file=sys.stderr)
+            return 1
+        if elapsed > duration:
+            return 0
+        time.sleep(0.05)
+    return next(process.returncode for process in processes if process.poll() is not None) or 1
+
+
+def main() -> int:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--robot', required=True, help='name in config/, or path of a YAML file')
+    parser.add_argument('--duration', type=positive, default=float('inf'), help='[s]')
+    parser.add_argument('--port', type=port_number, help='of the page; the first free one from '
+                        f'{FIRST_PORT} if not given')
+    arguments = parser.parse_args()
+    if arguments.port is not None and not is_free(arguments.port):
+        print(f'PORT={arguments.port} is in use on {HOST}: choose another, or none for the first '
+              f'free one from {FIRST_PORT}.', file=sys.stderr)
+        return 1
+    port = arguments.port or next(filter(is_free, range(FIRST_PORT, 65536)))
+    # Nodes of other machines are no part of a demo, unless somebody says so.
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    processes: list[subprocess.Popen] = []
+    try:
+        print(f'Starting {arguments.robot} and its viewer ...', flush=True)
+        processes.append(start('simulator', robot=arguments.robot))
+        processes.append(start('viewer', host=HOST, port=port))
+        return watch(processes, port, arguments.duration)
+    except Stop:
+        return 0
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        stop_all(processes)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

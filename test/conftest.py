@@ -1,0 +1,99 @@
+"""What the tests share: a ROS domain of their own, and real processes that always end."""
+
+import fcntl
+import os
+from pathlib import Path
+import signal
+import subprocess
+import tempfile
+import threading
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOMAINS = range(10, 100)  # those whose ports stay below Linux' ephemeral ones
+
+
+@pytest.fixture(scope='session', autouse=True)
+def ros_domain():
+    """Take a ROS domain that no other test run on this machine has, and no other host sees."""
+    taken = os.environ.get('ROS_DOMAIN_ID')
+    for domain in DOMAINS:
+        lock = (Path(tempfile.gettempdir()) / f'ros_test_domain_{domain}.lock').open('a')
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        if str(domain) != taken:
+            break
+    os.environ['ROS_DOMAIN_ID'] = str(domain)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    yield domain
+    lock.close()
+
+
+class Running:
+    """A process, its output as it comes, and its end."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, **(env or {})}, start_new_session=True)
+        self._lines = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._lines.append(line)
+
+    def output(self):
+        """Return all that it printed so far."""
+        return ''.join(self._lines)
+
+    def wait(self, timeout=20.0):
+        """Wait for it to end by itself; return its exit code."""
+        code = self.process.wait(timeout)
+        self._reader.join(timeout)
+        return code
+
+    def stop(self, number=signal.SIGINT, timeout=5.0):
+        """Send a signal and return the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.wait(timeout)
+
+    def kill(self):
+        """End it and all that it started in its session."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+@pytest.fixture
+def start():
+    """Return a function that starts a command as a process; all end with the test."""
+    running = []
+
+    def start_process(*command, env=None):
+        running.append(Running([str(word) for word in command], env))
+        return running[-1]
+
+    yield start_process
+    for process in running:
+        process.kill()
+
+
+@pytest.fixture
+def start_node(start):
+    """Return a function that starts a node of the package as ``ros2 run`` does."""
+    def start_process(node, *ros_arguments, env=None, **parameters):
+        given = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
+        from ament_index_python.packages import get_package_prefix
+        executable = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / node
+        return start(executable, '--ros-args', *ros_arguments, *given, env=env)
+
+    return start_process

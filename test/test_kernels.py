@@ -1,0 +1,61 @@
+"""The compile cache: warm where nothing changed, never stale where something did."""
+
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+
+import cosserat_ros.kernels
+import pytest
+
+CALLEE = 'from kernels import kernel\n\n\n@kernel\ndef f(x):\n    return x + {}\n'
+CALLER = '''\
+from callee import f
+from kernels import kernel
+
+
+@kernel
+def g(x):
+    return 10.0 * f(x)
+
+
+if __name__ == '__main__':
+    print(g(1.0), sum(g.stats.cache_hits.values()))
+'''
+
+
+@pytest.fixture
+def library(tmp_path):
+    """Make a folder of two modules, of which one calls the other's kernel."""
+    shutil.copy(Path(cosserat_ros.kernels.__file__).resolve(), tmp_path / 'kernels.py')
+    (tmp_path / 'callee.py').write_text(CALLEE.format('1.0'))
+    (tmp_path / 'caller.py').write_text(CALLER)
+    return tmp_path
+
+
+def run(library, **env):
+    """Run the caller in a fresh process; return its result and its cache hits."""
+    done = subprocess.run(
+        [sys.executable, library / 'caller.py'], capture_output=True, text=True, check=True,
+        env={**os.environ, **env})
+    result, hits = done.stdout.split()
+    return float(result), int(hits)
+
+
+def test_a_second_process_loads_what_the_first_compiled(library):
+    assert run(library) == (20.0, 0)
+    assert run(library) == (20.0, 1)
+
+
+def test_an_edit_of_a_callee_in_another_file_is_seen(library):
+    run(library)
+    (library / 'callee.py').write_text(CALLEE.format('2.0'))
+    assert run(library) == (30.0, 0)
+
+
+def test_a_disk_that_cannot_be_written_costs_only_the_cache(library):
+    shutil.rmtree(library / '__pycache__', ignore_errors=True)
+    (library / '__pycache__').write_text('a file in the way of the folder')
+    nowhere = str(library / 'callee.py' / 'nowhere')
+    assert run(library, HOME=nowhere, XDG_CACHE_HOME=nowhere) == (20.0, 0)
