@@ -1,0 +1,76 @@
+"""
+The TF frames of a robot.
+
+::
+
+    parent -> <prefix>base_link -> <prefix><rod>_00 ... <prefix><rod>_NN -> <prefix>tip
+
+Every station hangs on base_link directly, so that a lookup composes two transforms however fine
+the rod is sampled. What cannot move is on /tf_static: base_link in its parent, and the tip at the
+end of its rod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped
+import numpy as np
+from tf2_msgs.msg import TFMessage
+
+from ..robot import Robot, RodShape
+from .conversions import fill_transforms
+
+
+class RobotFrames:
+    """
+    Names and messages of a robot's frames.
+
+    Parameters
+    ----------
+    robot : Robot
+    prefix : str
+        Put before the name of each frame of the robot.
+    parent : str
+        Frame that base_link is fixed to; none if empty.
+    stations : int
+        Frames per rod.
+
+    """
+
+    def __init__(self, robot: Robot, prefix: str, parent: str, stations: int) -> None:
+        width = max(2, len(str(stations - 1)))
+        self.base_link = f'{prefix}base_link'
+        self.tip = f'{prefix}tip'
+        self.of_rod = {
+            rod: [f'{prefix}{rod}_{i:0{width}d}' for i in range(stations)] for rod in robot.rods}
+        self._robot = robot
+        self._parent = parent
+        self._message = TFMessage(transforms=[
+            _transform(self.base_link, child)
+            for children in self.of_rod.values() for child in children])
+
+    def static(self, stamp: Time) -> TFMessage:
+        """Return the message for /tf_static."""
+        tip = self._robot.tip
+        end_of_rod = self.of_rod[self._robot.rod_name(tip.rod)][-1]
+        transforms = [_transform(end_of_rod, self.tip)]
+        poses = [tip.offset.matrix()]
+        if self._parent:
+            transforms.append(_transform(self._parent, self.base_link))
+            poses.append(self._robot.base.matrix())
+        fill_transforms(transforms, np.array(poses), stamp)
+        return TFMessage(transforms=transforms)
+
+    def moving(self, shape: Mapping[str, RodShape], stamp: Time) -> TFMessage:
+        """Return the message for /tf, with all stations of one instant; valid until the next."""
+        poses = np.concatenate([rod.poses for rod in shape.values()])
+        fill_transforms(self._message.transforms, poses, stamp)
+        return self._message
+
+
+def _transform(parent: str, child: str) -> TransformStamped:
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id = parent
+    return message

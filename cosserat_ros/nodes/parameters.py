@@ -1,0 +1,57 @@
+"""Parameters of a node: declared once, with unit, range and whether they may change live."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.node import Node
+
+from ..errors import CosseratError
+
+
+class InvalidParameter(CosseratError):
+    """A parameter was given a value that it cannot have."""
+
+
+class Parameter(NamedTuple):
+    """
+    One parameter.
+
+    `range` is (least, most), both allowed. A parameter that is not `live` keeps the value that
+    the node was started with.
+    """
+
+    name: str
+    default: Any
+    description: str
+    range: Optional[tuple[float, float]] = None
+    live: bool = False
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return what ``ros2 param describe`` shows."""
+        descriptor = ParameterDescriptor(description=self.description, read_only=not self.live)
+        if self.range is not None and isinstance(self.default, float):
+            least, most = self.range
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=float(least), to_value=float(most))]
+        elif self.range is not None:
+            least, most = self.range
+            descriptor.integer_range = [IntegerRange(from_value=int(least), to_value=int(most))]
+        return descriptor
+
+
+def declare(node: Node, parameters: tuple[Parameter, ...]) -> None:
+    """Declare all parameters of a node, or raise `InvalidParameter`."""
+    for parameter in parameters:
+        try:
+            node.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
+        except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+            value = node._parameter_overrides[parameter.name].value  # as rclpy keeps them
+            allowed = type(parameter.default).__name__
+            if parameter.range is not None:
+                allowed += f' from {parameter.range[0]:g} to {parameter.range[1]:g}'
+            raise InvalidParameter(
+                f'parameter {parameter.name} must be a {allowed}, got {value!r} '
+                f'({parameter.description})') from error

@@ -1,0 +1,5 @@
+"""Install the library with pip, without ROS; settings are in setup.cfg."""
+
+from setuptools import setup
+
+setup()

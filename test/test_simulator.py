@@ -1,0 +1,353 @@
+"""The simulator node as its users meet it: a process of its own, seen over real DDS."""
+
+import signal
+import time
+
+from conftest import ROOT
+from geometry_msgs.msg import TransformStamped
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from listener import Listener
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import DescribeParameters, SetParameters
+from rclpy.parameter import Parameter
+from rclpy.qos import (
+    DurabilityPolicy, qos_profile_sensor_data, QoSProfile, ReliabilityPolicy,
+)
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker, MarkerArray
+
+from cosserat_ros.msg import Backbone
+
+TENDONS = ['tendon_1', 'tendon_2', 'tendon_3', 'tendon_4']
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@pytest.fixture
+def listener():
+    """Return a node of another process, from the point of view of the simulator."""
+    listener = Listener()
+    yield listener
+    listener.close()
+
+
+def listen(listener, node='/simulator', namespace=''):
+    """Subscribe to all that a simulator publishes."""
+    listener.subscribe(TFMessage, '/tf', QoSProfile(depth=100))
+    listener.subscribe(TFMessage, '/tf_static', LATCHED)
+    listener.subscribe(JointState, f'{namespace}/joint_states', qos_profile_sensor_data)
+    listener.subscribe(MarkerArray, f'{namespace}{node}/markers')
+    listener.subscribe(Backbone, f'{namespace}{node}/backbone')
+    return listener.messages
+
+
+def matrix(message: TransformStamped):
+    g = np.eye(4)
+    r, t = message.transform.rotation, message.transform.translation
+    g[:3, :3] = Rotation.from_quat([r.x, r.y, r.z, r.w]).as_matrix()
+    g[:3, 3] = t.x, t.y, t.z
+    return g
+
+
+def tree(messages):
+    """Return {child: (parent, transform)} of the newest /tf and all of /tf_static."""
+    transforms = [t for m in messages['/tf_static'] for t in m.transforms]
+    transforms += messages['/tf'][-1].transforms
+    children = [t.child_frame_id for t in transforms]
+    assert len(set(children)) == len(children), 'a frame with two parents'
+    return {t.child_frame_id: (t.header.frame_id, matrix(t)) for t in transforms}
+
+
+def pose_in_root(frames, frame):
+    """Return the root that a frame hangs on, and its pose there."""
+    g = np.eye(4)
+    while frame in frames:
+        frame, step = frames[frame]
+        g = step @ g
+    return frame, g
+
+
+# --- What is published ---------------------------------------------------------------------------
+
+def test_all_topics_come_from_a_fresh_process(start_node, listener):
+    process = start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: all(messages.values())), (
+        {k: len(v) for k, v in messages.items()}, process.output())
+    stamp = messages['/tf'][-1].transforms[0].header.stamp
+    assert abs(stamp.sec - time.time()) < 10
+
+
+def test_the_frames_are_one_tree_with_the_names_of_the_contract(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'] and messages['/tf_static'])
+    frames = tree(messages)
+    stations = [f'backbone_{i:02d}' for i in range(21)]
+    assert set(frames) == {'base_link', 'tip', *stations}
+    for frame in frames:
+        assert pose_in_root(frames, frame)[0] == 'world'
+    for i, frame in enumerate(stations):  # a straight rod of 0.24 m, upright
+        assert frames[frame][0] == 'base_link'
+        _, g = pose_in_root(frames, frame)
+        assert_allclose(g, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, i * 0.012], [0, 0, 0, 1]],
+                        atol=1e-12)
+    assert frames['tip'][0] == 'backbone_20'
+
+
+def test_all_frames_of_one_instant_are_one_message(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: len(messages['/tf']) > 20)
+    stamps = []
+    for message in messages['/tf']:
+        assert len(message.transforms) == 21
+        instants = {(t.header.stamp.sec, t.header.stamp.nanosec) for t in message.transforms}
+        assert len(instants) == 1
+        stamps.append(instants.pop())
+    assert stamps == sorted(set(stamps))
+
+
+def test_the_base_pose_of_the_description_is_on_tf_static(start_node, listener):
+    start_node('simulator', robot='cantilever')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'] and messages['/tf_static'])
+    root, tip = pose_in_root(tree(messages), 'tip')
+    assert root == 'world'
+    assert_allclose(tip[:3, 3], [0.4, 0.0, 0.3], atol=1e-12)  # along world x
+    assert_allclose(tip[:3, 2], [1.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_prefix_parent_and_stations_are_as_asked(start_node, listener):
+    start_node('simulator', frame_prefix='left/', parent_frame='torso', stations=101)
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'] and messages['/tf_static'])
+    frames = tree(messages)
+    assert len(frames) == 103
+    assert all(frame.startswith('left/') for frame in frames)
+    assert frames['left/base_link'][0] == 'torso'
+    assert frames['left/tip'][0] == 'left/backbone_100'
+    assert 'left/backbone_000' in frames
+
+
+def test_without_a_parent_frame_the_base_link_is_the_root(start_node, listener):
+    start_node('simulator', '-p', 'parent_frame:=""')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'] and messages['/tf_static'])
+    assert pose_in_root(tree(messages), 'tip')[0] == 'base_link'
+
+
+def test_joint_states_name_every_actuator(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/joint_states'])
+    state = messages['/joint_states'][-1]
+    assert list(state.name) == TENDONS
+    assert list(state.position) == list(state.velocity) == list(state.effort) == [0.0] * 4
+
+
+def test_marker_ids_are_stable_and_markers_are_drawable(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    topic = '/simulator/markers'
+    assert listener.spin_until(lambda: len(messages[topic]) > 30)
+    identities = [{(m.ns, m.id): m.type for m in a.markers} for a in messages[topic]]
+    assert all(identity == identities[0] for identity in identities)
+    markers = messages[topic][-1].markers
+    assert len(identities[0]) == len(markers) == 20 + 9 + 4
+    assert {m.ns for m in markers} == {'backbone', 'discs/guides', 'tendons'}
+    for m in markers:
+        assert m.action == Marker.ADD and m.header.frame_id == 'base_link'
+        o, p = m.pose.orientation, m.pose.position
+        assert_allclose(np.linalg.norm([o.x, o.y, o.z, o.w]), 1.0, atol=1e-12)
+        assert np.isfinite([p.x, p.y, p.z]).all()
+        assert m.color.a == 1.0 and m.scale.x > 0.0
+    tube = [m for m in markers if m.ns == 'backbone']
+    assert_allclose(sum(m.scale.z for m in tube), 0.24, rtol=1e-12)
+    assert_allclose([m.scale.x for m in tube], 0.0008, rtol=1e-12)
+    tendon = next(m for m in markers if m.ns == 'tendons')
+    assert_allclose([[p.x, p.y, p.z] for p in tendon.points],
+                    [[0.0095, 0.0, 0.012 * i] for i in range(21)], atol=1e-12)
+
+
+def test_the_backbone_message_carries_the_shape(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/simulator/backbone'])
+    message = messages['/simulator/backbone'][-1]
+    rod, = message.rods
+    assert message.header.frame_id == 'base_link' and rod.name == 'backbone'
+    assert_allclose(rod.arc_lengths, np.linspace(0, 0.24, 21))
+    assert_allclose([p.position.z for p in rod.poses], rod.arc_lengths, atol=1e-12)
+    assert [(v.x, v.y, v.z) for v in rod.linear_strains] == [(0.0, 0.0, 1.0)] * 21
+    assert not rod.twists and not rod.internal_wrenches  # not known at rest without an engine
+
+
+def test_the_rate_is_sixty_per_second(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'] and messages['/simulator/markers'])
+    before = {topic: len(kept) for topic, kept in messages.items()}
+    listener.spin(3.0)
+    for topic in ('/tf', '/joint_states', '/simulator/markers', '/simulator/backbone'):
+        assert (len(messages[topic]) - before[topic]) / 3.0 == pytest.approx(60.0, rel=0.1)
+
+
+def test_quality_of_service_is_that_of_the_contract(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: all(messages.values()))
+    offered = {
+        topic: listener.node.get_publishers_info_by_topic(topic)[0].qos_profile
+        for topic in messages}
+    assert all(q.reliability == ReliabilityPolicy.RELIABLE for q in offered.values())
+    assert offered.pop('/tf_static').durability == DurabilityPolicy.TRANSIENT_LOCAL
+    assert all(q.durability == DurabilityPolicy.VOLATILE for q in offered.values())
+
+
+def test_a_late_listener_gets_the_static_frames(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: len(messages['/tf']) > 60)
+    late = Listener('late')
+    late.subscribe(TFMessage, '/tf_static', LATCHED)
+    assert late.spin_until(lambda: late.messages['/tf_static'])
+    late.close()
+
+
+def test_two_robots_live_side_by_side(start_node, listener):
+    for side in ('left', 'right'):
+        start_node('simulator', '-r', f'__ns:=/{side}', frame_prefix=f'{side}/')
+    for side in ('left', 'right'):
+        listen(listener, namespace=f'/{side}')
+    messages = listener.messages
+    assert listener.spin_until(lambda: all(messages.values())), list(messages)
+    listener.spin(0.5)
+    children = {t.child_frame_id for m in messages['/tf'] for t in m.transforms}
+    assert len(children) == 42 and {c.split('/')[0] for c in children} == {'left', 'right'}
+
+
+# --- Lifecycle and parameters --------------------------------------------------------------------
+
+def test_it_is_a_managed_node(start_node, listener):
+    start_node('simulator', autostart='false')
+    messages = listen(listener)
+
+    def change(transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return listener.call(ChangeState, '/simulator/change_state', request).success
+
+    def state():
+        answer = listener.call(GetState, '/simulator/get_state', GetState.Request())
+        return answer.current_state.id
+
+    assert state() == State.PRIMARY_STATE_UNCONFIGURED
+    for _ in range(2):
+        assert change(Transition.TRANSITION_CONFIGURE)
+        listener.spin(0.5)
+        messages['/tf'].clear()
+        listener.spin(0.5)
+        assert not messages['/tf'] and state() == State.PRIMARY_STATE_INACTIVE
+        assert change(Transition.TRANSITION_ACTIVATE)
+        assert listener.spin_until(lambda: messages['/tf'])
+        assert change(Transition.TRANSITION_DEACTIVATE)
+        assert change(Transition.TRANSITION_CLEANUP)
+    assert state() == State.PRIMARY_STATE_UNCONFIGURED
+    assert change(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
+
+
+def test_a_bad_robot_leaves_a_managed_node_unconfigured_and_up(start_node, listener):
+    process = start_node('simulator', autostart='false', robot='/nowhere/arm.yaml')
+    request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE))
+    assert not listener.call(ChangeState, '/simulator/change_state', request).success
+    answer = listener.call(GetState, '/simulator/get_state', GetState.Request())
+    assert answer.current_state.id == State.PRIMARY_STATE_UNCONFIGURED
+    assert '/nowhere/arm.yaml: No such file' in process.output()
+    assert process.stop() == 0
+
+
+def test_parameters_are_described_with_unit_and_range(start_node, listener):
+    start_node('simulator')
+    names = ['robot', 'frame_prefix', 'parent_frame', 'stations', 'publish_rate', 'autostart']
+    request = DescribeParameters.Request(names=names)
+    answer = listener.call(DescribeParameters, '/simulator/describe_parameters', request)
+    described = {d.name: d for d in answer.descriptors}
+    assert all(d.description for d in described.values())
+    assert [n for n in names if not described[n].read_only] == ['publish_rate']
+    assert described['publish_rate'].type == ParameterType.PARAMETER_DOUBLE
+    assert '[Hz]' in described['publish_rate'].description
+    assert described['publish_rate'].floating_point_range[0].to_value == 1000.0
+
+
+def test_the_rate_can_change_live_and_nonsense_is_refused(start_node, listener):
+    start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'])
+
+    def set_parameter(name, value):
+        request = SetParameters.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()])
+        return listener.call(SetParameters, '/simulator/set_parameters', request).results[0]
+
+    assert set_parameter('publish_rate', 20.0).successful
+    listener.spin(0.5)
+    messages['/tf'].clear()
+    listener.spin(2.0)
+    assert len(messages['/tf']) / 2.0 == pytest.approx(20.0, rel=0.1)
+    for name, value in (('publish_rate', -1.0), ('publish_rate', float('nan')),
+                        ('publish_rate', 'fast'), ('robot', 'cantilever'), ('stations', 5)):
+        assert not set_parameter(name, value).successful, (name, value)
+    messages['/tf'].clear()
+    assert listener.spin_until(lambda: messages['/tf'])
+
+
+# --- Its end -------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly(start_node, listener, number):
+    process = start_node('simulator')
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'])
+    assert process.stop(number) == 0
+    assert 'Traceback' not in process.output()
+
+
+@pytest.mark.parametrize('delay', [0.05, 0.3, 0.7, 1.2])
+def test_a_signal_while_it_starts_is_no_error(start_node, delay):
+    process = start_node('simulator')
+    time.sleep(delay)
+    assert process.stop() in (0, -signal.SIGINT)  # the latter before Python itself is up
+    assert 'Traceback' not in process.output()
+
+
+@pytest.mark.parametrize('arguments, words', [
+    (['robot:=tendon_arn'], ['tendon_arn', "'tendon_arm'", 'cantilever']),
+    (['robot:=/nowhere/arm.yaml'], ['/nowhere/arm.yaml', 'No such file']),
+    (['robot:=7'], ['robot', '7']),
+    (['publish_rate:=0.0'], ['publish_rate', '0.1 to 1000', '0.0']),
+    (['publish_rate:=fast'], ['publish_rate', "'fast'"]),
+    (['publish_rate:=.nan'], ['publish_rate', 'nan']),
+    (['stations:=1'], ['stations', '2 to 999', '1']),
+])
+def test_bad_parameters_end_it_with_one_clear_line(start_node, arguments, words):
+    process = start_node('simulator', *(w for a in arguments for w in ('-p', a)))
+    assert process.wait() != 0
+    lines = process.output().strip().splitlines()
+    assert len(lines) == 1, process.output()
+    for word in words:
+        assert word in lines[0]
+
+
+def test_a_bad_description_ends_it_with_one_clear_line(start_node, tmp_path):
+    text = (ROOT / 'config' / 'tendon_arm.yaml').read_text()
+    path = tmp_path / 'arm.yaml'
+    path.write_text(text.replace('length: 0.24', 'lenght: 0.24'))
+    process = start_node('simulator', robot=path)
+    assert process.wait() != 0
+    line, = process.output().strip().splitlines()
+    assert f'{path}:' in line and 'lenght' in line and "'length'" in line
