@@ -132,9 +132,8 @@ def find_robot(name: str) -> Path:
     folder = Path(get_package_share_directory('cosserat_ros')) / 'config'
     path = folder / f'{name}.yaml'
     if not path.is_file():
-        raise UnknownName(
-            'parameter robot', name,
-            [*sorted(p.stem for p in folder.glob('*.yaml')), 'the path of a YAML file'])
+        shipped = sorted(p.stem for p in folder.glob('*.yaml'))
+        raise UnknownName('parameter robot, where not the path of a .yaml file,', name, shipped)
     return path
 
 

@@ -1,0 +1,301 @@
+"""The set-up behind make demo and make test, and the demo itself."""
+
+import importlib.util
+import os
+from pathlib import Path
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+from conftest import ROOT
+from listener import Listener
+import pytest
+from rclpy.qos import QoSProfile
+from tf2_msgs.msg import TFMessage
+
+SECOND_START = 6.0  # [s] to the first transform, once everything is set up
+
+
+@pytest.fixture
+def prepare(tmp_path, monkeypatch):
+    """Return the module prepare.py, at work in an empty folder."""
+    spec = importlib.util.spec_from_file_location('prepare', ROOT / 'environment' / 'prepare.py')
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, 'prepare', module)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, 'STATE', tmp_path / '.environment')
+    return module
+
+
+# --- Steps ---------------------------------------------------------------------------------------
+
+class Recorder:
+    """A step that writes down what happens to it."""
+
+    def __init__(self, prepare):
+        self.events, self.inputs, self.failure = [], [b'a'], None
+        self.step = prepare.Step(
+            'test', 'Testing', lambda: self.inputs, self.run, lambda: self.events.append('undo'))
+
+    def run(self):
+        self.events.append('run')
+        if self.failure:
+            raise self.failure
+
+
+def test_a_step_is_done_once_and_again_when_its_inputs_change(prepare):
+    recorder = Recorder(prepare)
+    assert recorder.step.needed()
+    recorder.step.carry_out()
+    assert not recorder.step.needed()
+    recorder.inputs = [b'a', b'b']
+    assert recorder.step.needed()
+    recorder.step.carry_out()
+    assert recorder.events == ['undo', 'run', 'run'] and not recorder.step.needed()
+
+
+def test_inputs_that_are_cut_elsewhere_are_other_inputs(prepare):
+    recorder = Recorder(prepare)
+    recorder.inputs = [b'ab', b'c']
+    recorder.step.carry_out()
+    recorder.inputs = [b'a', b'bc']
+    assert recorder.step.needed()
+
+
+@pytest.mark.parametrize('failure', [KeyboardInterrupt, RuntimeError, SystemExit])
+def test_an_interrupted_step_starts_afresh(prepare, failure):
+    recorder = Recorder(prepare)
+    recorder.step.carry_out()
+    recorder.inputs, recorder.failure = [b'changed'], failure
+    with pytest.raises(failure):
+        recorder.step.carry_out()
+    assert recorder.step.needed()
+    recorder.events.clear()
+    recorder.failure = None
+    recorder.step.carry_out()
+    assert recorder.events == ['undo', 'run'] and not recorder.step.needed()
+
+
+def test_a_command_that_fails_shows_its_last_words(prepare, capsys, monkeypatch):
+    prepare.STATE.mkdir()
+    monkeypatch.setattr(prepare, 'LOGS', prepare.STATE / 'log')
+    with pytest.raises(prepare.Failure, match='step failed'):
+        prepare.run('step', ['sh', '-c', 'echo because; exit 3'])
+    assert 'because' in capsys.readouterr().out
+
+
+def test_the_wheels_are_made_to_fit_this_python(prepare, tmp_path, monkeypatch):
+    venv = tmp_path / 'venv'
+    file = venv / 'share' / 'a_msgs' / 'cmake' / 'export.cmake'
+    file.parent.mkdir(parents=True)
+    file.write_text('set(x "/opt/python/cp311-cp311/include/python3.11;/opt/python/cp311-cp311/lib/'
+                    'python3.11/site-packages/numpy/_core/include;/opt/other")\n')
+    monkeypatch.setattr(prepare, 'VENV', venv)
+    monkeypatch.setattr(prepare, 'PYTHON', Path(sys.executable))
+    for _ in range(2):  # once more changes nothing
+        prepare.repair_wheels()
+        folders = file.read_text().split('"')[1].split(';')
+        assert (Path(folders[0]) / 'Python.h').exists()
+        assert (Path(folders[1]) / 'numpy' / 'arrayobject.h').exists()
+        assert folders[2:] == ['/opt/other']
+
+
+# --- What is missing is said in one sentence -----------------------------------------------------
+
+@pytest.fixture
+def bare_machine(tmp_path):
+    """Return a function that runs environment/enter in a new clone with only some programs."""
+    clone = tmp_path / 'clone'
+    shutil.copytree(ROOT / 'environment', clone / 'environment')
+    programs = tmp_path / 'bin'
+    programs.mkdir()
+    interpreter = os.path.realpath(sys.executable)
+
+    def run(*names, **env):
+        for name in ('sh', 'dirname', *names):
+            target = interpreter if name.startswith('python') else shutil.which(name)
+            (programs / name).symlink_to(target)
+        return subprocess.run(
+            [clone / 'environment' / 'enter', 'true'], capture_output=True, text=True,
+            check=False, env={'PATH': str(programs), 'HOME': str(tmp_path), **env})
+
+    run.programs = programs
+    return run
+
+
+def sentence(done):
+    """Return the one line on stderr of a refusal."""
+    assert done.returncode == 1
+    line, = done.stderr.splitlines()
+    assert line.endswith('.') and 'Traceback' not in done.stdout
+    return line
+
+
+def test_without_python(bare_machine):
+    assert 'needs Python 3.10' in sentence(bare_machine())
+
+
+def test_with_an_old_python(bare_machine):
+    old = bare_machine.programs / 'python3'
+    old.write_text('#!/bin/sh\nexit 1\n')  # as an older one answers the check of its version
+    old.chmod(0o755)
+    assert 'needs Python 3.10' in sentence(bare_machine())
+
+
+def test_an_older_python_first_on_the_path_is_passed_over(bare_machine):
+    old = bare_machine.programs / 'python3'
+    old.write_text('#!/bin/sh\nexit 1\n')
+    old.chmod(0o755)
+    newer = f'python3.{sys.version_info.minor}'
+    assert 'C++ compiler' in sentence(bare_machine(newer, 'bash'))
+
+
+def test_without_a_compiler(bare_machine):
+    assert 'No C++ compiler' in sentence(bare_machine('python3', 'bash'))
+
+
+def test_without_bash(bare_machine):
+    assert 'No bash' in sentence(bare_machine('python3', 'c++'))
+
+
+def test_with_a_ros_that_is_named_but_not_sourced(bare_machine):
+    line = sentence(bare_machine('python3', 'bash', 'c++', ROS_DISTRO='jazzy'))
+    assert 'ROS_DISTRO=jazzy' in line and 'cannot import rclpy' in line
+
+
+def test_without_headers_of_python(prepare, monkeypatch):
+    monkeypatch.setattr(prepare.sysconfig, 'get_path', lambda name: '/nowhere')
+    with pytest.raises(prepare.Failure, match='python3-dev'):
+        prepare.check_machine()
+
+
+def test_without_venv(prepare, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'ensurepip', None)
+    with pytest.raises(prepare.Failure, match='python3-venv'):
+        prepare.check_machine()
+
+
+# --- The demo ------------------------------------------------------------------------------------
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def descendants(pid):
+    """Return the processes that a process has started, and theirs."""
+    parents = {}
+    for folder in Path('/proc').iterdir():
+        if folder.name.isdigit():
+            try:
+                parents[int(folder.name)] = int(
+                    (folder / 'stat').read_text().rpartition(')')[2].split()[1])
+            except OSError:
+                continue
+    found, before = {pid}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {child for child, parent in parents.items() if parent in found}
+    return found - {pid}
+
+
+def alive(pids):
+    return [pid for pid in pids if Path(f'/proc/{pid}').exists()]
+
+
+@pytest.fixture
+def demo(start):
+    """Return a function that runs make demo."""
+    def run(**variables):
+        return start('make', '-C', ROOT, 'demo', *(f'{k}={v}' for k, v in variables.items()))
+    return run
+
+
+@pytest.fixture
+def transforms():
+    """Return a listener to /tf."""
+    listener = Listener()
+    listener.subscribe(TFMessage, '/tf', QoSProfile(depth=100))
+    yield listener
+    listener.close()
+
+
+def page(port):
+    with urllib.request.urlopen(f'http://127.0.0.1:{port}', timeout=5) as answer:
+        return answer.read().decode(errors='replace')
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_the_demo_starts_fast_shows_a_page_and_leaves_nothing_behind(demo, transforms, number):
+    port = free_port()
+    begin = time.monotonic()
+    process = demo(PORT=port)
+    assert transforms.spin_until(lambda: transforms.messages['/tf'], 20.0), process.output()
+    first = time.monotonic() - begin
+    address = f'http://127.0.0.1:{port}'
+    assert transforms.spin_until(lambda: address in process.output(), 20.0), process.output()
+    assert '<html' in page(port)
+    started = descendants(process.process.pid)
+    assert len(started) >= 3, 'make, the demo and two nodes'
+    os.killpg(process.process.pid, number)  # as a terminal does it
+    process.wait(10.0)
+    assert not alive(started)
+    assert 'Traceback' not in process.output()
+    assert first < SECOND_START
+
+
+def test_the_nodes_end_even_if_the_demo_is_killed(demo, transforms):
+    process = demo(PORT=free_port())
+    assert transforms.spin_until(lambda: transforms.messages['/tf'], 20.0), process.output()
+    started = descendants(process.process.pid)
+    process.kill()
+    deadline = time.monotonic() + 10.0
+    while alive(started) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(started)
+
+
+def test_the_demo_ends_by_itself_after_its_duration(demo):
+    process = demo(PORT=free_port(), DURATION=4, ROBOT='cantilever')
+    assert process.wait(30.0) == 0, process.output()
+
+
+def test_the_demo_takes_another_port_if_its_own_is_taken(demo, transforms):
+    with socket.socket() as other:
+        try:
+            other.bind(('127.0.0.1', 8080))
+            other.listen()
+        except OSError:
+            pass  # somebody else has it: as good
+        process = demo()
+        said = transforms.spin_until(lambda: 'Open http://127.0.0.1:' in process.output(), 20.0)
+        assert said and '8080' not in process.output()
+
+
+@pytest.mark.parametrize('variables, words', [
+    ({'ROBOT': 'tendon_arn'}, ["'tendon_arm'"]),
+    ({'DURATION': 'long'}, ['duration', 'long']),
+    ({'DURATION': '-1'}, ['duration', '-1']),
+    ({'PORT': '99999'}, ['port', '99999']),
+])
+def test_the_demo_refuses_nonsense(demo, variables, words):
+    process = demo(**variables)
+    assert process.wait(30.0) != 0
+    for word in words:
+        assert word in process.output()
+    assert 'Traceback' not in process.output()
+
+
+def test_the_demo_refuses_a_port_in_use(demo):
+    with socket.socket() as other:
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+        port = other.getsockname()[1]
+        process = demo(PORT=port)
+        assert process.wait(30.0) != 0
+        assert f'PORT={port} is in use' in process.output()
