@@ -22,9 +22,10 @@ class _Excerpt(reprlib.Repr):
 
     def repr1(self, x: Any, level: int) -> str:
         # By kind, not by the name of the class as reprlib has it: YAML's lists are subclasses.
-        for kind, show in ((dict, self.repr_dict), (list, self.repr_list)):
-            if isinstance(x, kind):
-                return show(x, level)
+        if isinstance(x, dict):
+            return self.repr_dict(x, level)
+        if isinstance(x, list):
+            return self.repr_list(x, level)
         return super().repr1(x, level)
 
 

@@ -1,6 +1,5 @@
-"""One continuum robot, simulated, and something to watch it with: RViz, the viewer page, or both."""
+"""One continuum robot, simulated, and RViz or the viewer page to watch it."""
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
@@ -8,9 +7,11 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from launch import LaunchDescription
+
 ARGUMENTS = {
     # name: (default, description)
-    'robot': ('tendon_arm', 'name of a robot in share/cosserat_ros/config, or path of a YAML file'),
+    'robot': ('tendon_arm', 'name in share/cosserat_ros/config, or path of a YAML file'),
     'namespace': ('', 'ROS namespace of the robot, for several of them side by side'),
     'frame_prefix': ('', 'put before the name of each TF frame, e.g. left/'),
     'parent_frame': ('world', 'TF frame that base_link is fixed to; empty for none'),

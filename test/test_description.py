@@ -97,7 +97,8 @@ BAD = {
     # what is wrong: (content, line or None, words that the message must have)
     'misspelt key': (*change('length: 0.1', 'lenght: 0.1'),
                      ['rods.backbone.segments[0].lenght', "'length'"]),
-    'key in the wrong place': (*change('name: arm', 'name: arm\nlength: 3', line=2), ['length', 'rods']),
+    'key in the wrong place': (*change('name: arm', 'name: arm\nlength: 3', line=2),
+                               ['length', 'rods']),
     'missing key': (*change('name: arm\n', ''), ['name is missing']),
     'missing key of a segment': (*change('        length: 0.1\n', '', line=6),
                                  ['rods.backbone.segments[0].length is missing']),

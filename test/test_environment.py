@@ -92,8 +92,10 @@ def test_the_wheels_are_made_to_fit_this_python(prepare, tmp_path, monkeypatch):
     venv = tmp_path / 'venv'
     file = venv / 'share' / 'a_msgs' / 'cmake' / 'export.cmake'
     file.parent.mkdir(parents=True)
-    file.write_text('set(x "/opt/python/cp311-cp311/include/python3.11;/opt/python/cp311-cp311/lib/'
-                    'python3.11/site-packages/numpy/_core/include;/opt/other")\n')
+    built = '/opt/python/cp311-cp311'
+    file.write_text(
+        f'set(x "{built}/include/python3.11;'
+        f'{built}/lib/python3.11/site-packages/numpy/_core/include;/opt/other")\n')
     monkeypatch.setattr(prepare, 'VENV', venv)
     monkeypatch.setattr(prepare, 'PYTHON', Path(sys.executable))
     for _ in range(2):  # once more changes nothing

@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import sys
 
-import cosserat_ros.kernels
 import pytest
 
+import cosserat_ros.kernels
+
 CALLEE = 'from kernels import kernel\n\n\n@kernel\ndef f(x):\n    return x + {}\n'
-CALLER = '''\
+CALLER = """\
 from callee import f
 from kernels import kernel
 
@@ -22,7 +23,7 @@ def g(x):
 
 if __name__ == '__main__':
     print(g(1.0), sum(g.stats.cache_hits.values()))
-'''
+"""
 
 
 @pytest.fixture

@@ -15,7 +15,10 @@ from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import (
-    DurabilityPolicy, qos_profile_sensor_data, QoSProfile, ReliabilityPolicy,
+    DurabilityPolicy,
+    qos_profile_sensor_data,
+    QoSProfile,
+    ReliabilityPolicy,
 )
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
