@@ -749,7 +749,7 @@ def _quaternions(R):
     for k in range(R.shape[0]):
         w, q = _quaternion(R[k])
         length = math.sqrt(w * w + _dot(q, q))
-        if not _dot(R[k, 0], np.cross(R[k, 1], R[k, 2])) > 0.0:
+        if not _dot(R[k, 0], _product(hat(R[k, 1]), R[k, 2])) > 0.0:  # np.cross compiles for 3 s
             raise InvalidModel('rotation', 'another', 'a matrix of positive determinant')
         for i in range(3):
             out[k, i] = q[i] / length
@@ -773,7 +773,9 @@ def quaternion_from_matrix(R: ArrayLike) -> np.ndarray:
 
     """
     batch = _finite_batch('rotation', R, (3, 3))
-    return _quaternions(batch.reshape(-1, 3, 3)).reshape(batch.shape[:-2] + (4,))
+    # Contiguous, so that slices of poses need no compilation of their own.
+    rotations = np.ascontiguousarray(batch.reshape(-1, 3, 3))
+    return _quaternions(rotations).reshape(batch.shape[:-2] + (4,))
 
 
 def matrix_from_quaternion(q: ArrayLike) -> np.ndarray:
