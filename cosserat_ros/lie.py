@@ -22,7 +22,7 @@ q              quaternion in ROS order (x, y, z, w); only at the surface
 =============  ===========================================================================
 
 Every function of a rotation vector here is ``f(hat(u)) = alpha I + beta hat(u) + gamma u u^T``
-with coefficients from the Stumpff functions c_0 .. c_6 of ``|u|^2``. A pose is a rotation with a
+with coefficients from the Stumpff functions c_0 .. c_7 of ``|u|^2``. A pose is a rotation with a
 dual part: ``f(ad_xi)`` has ``f(hat(u))`` on its diagonal and its derivative along v above, which
 is the block Q of Barfoot, State Estimation for Robotics, 2017, eq. 7.86.
 
@@ -45,15 +45,15 @@ from cosserat_ros.kernels import kernel
 # Up to this angle squared (a little over pi^2) the Stumpff functions are summed, above they come
 # from sine and cosine: both are good to a few ulp there (test_stumpff_functions).
 _SERIES_LIMIT = 10.0
-# 1 / (2 k + 5)! and 1 / (2 k + 6)!, highest k first.
+# 1 / (2 k + 6)! and 1 / (2 k + 7)!, highest k first.
 _SERIES = np.array([
-    [1.0 / math.factorial(2 * k + n) for n in (5, 6)] for k in reversed(range(13))])
+    [1.0 / math.factorial(2 * k + n) for n in (6, 7)] for k in reversed(range(13))])
 
 
 @kernel
 def _stumpff(x):
     """
-    Return the Stumpff functions c_n(x) = sum_k (-x)^k / (2k + n)! for n = 0 .. 6.
+    Return the Stumpff functions c_n(x) = sum_k (-x)^k / (2k + n)! for n = 0 .. 7.
 
     With the angle a = sqrt(x): c_0 = cos a, c_1 = sin a / a, c_2 = (1 - cos a) / a^2,
     c_3 = (a - sin a) / a^3; c_n = 1 / n! - x c_{n+2}; (1 / a) dc_n / da = n c_{n+2} - c_{n+1}.
@@ -67,18 +67,20 @@ def _stumpff(x):
         c4 = (1.0 / 2.0 - c2) / x
         c5 = (1.0 / 6.0 - c3) / x
         c6 = (1.0 / 24.0 - c4) / x
+        c7 = (1.0 / 120.0 - c5) / x
     else:
-        c5 = 0.0
         c6 = 0.0
+        c7 = 0.0
         for k in range(_SERIES.shape[0]):
-            c5 = _SERIES[k, 0] - x * c5
-            c6 = _SERIES[k, 1] - x * c6
+            c6 = _SERIES[k, 0] - x * c6
+            c7 = _SERIES[k, 1] - x * c7
+        c5 = 1.0 / 120.0 - x * c7
         c4 = 1.0 / 24.0 - x * c6
         c3 = 1.0 / 6.0 - x * c5
         c2 = 1.0 / 2.0 - x * c4
         c1 = 1.0 - x * c3
         c0 = 1.0 - x * c2
-    return c0, c1, c2, c3, c4, c5, c6
+    return c0, c1, c2, c3, c4, c5, c6, c7
 
 
 @kernel
@@ -89,7 +91,7 @@ def _half_cotangent(x):
     h solves a h_a = h - h^2 - a^2 / 4, from which the derivatives. The differences that vanish
     with x are Stumpff functions of higher index where x is small.
     """
-    _, c1, c2, c3, c4, c5, c6 = _stumpff(x)
+    _, c1, c2, c3, c4, c5, c6, _ = _stumpff(x)
     h = 0.5 * c1 / c2
     if x > _SERIES_LIMIT:
         e = (1.0 - h) / x
@@ -257,7 +259,7 @@ def exp_so3(theta):
         Rotation, body to world [-].
 
     """
-    c0, c1, c2, _, _, _, _ = _stumpff(_dot(theta, theta))
+    c0, c1, c2, _, _, _, _, _ = _stumpff(_dot(theta, theta))
     return _matrix(c0, c1, c2, theta)
 
 
@@ -297,7 +299,7 @@ def left_tangent_so3(theta):
     (3, 3) float64
 
     """
-    _, c1, c2, c3, _, _, _ = _stumpff(_dot(theta, theta))
+    _, c1, c2, c3, _, _, _, _ = _stumpff(_dot(theta, theta))
     return _matrix(c1, c2, c3, theta)
 
 
@@ -527,7 +529,7 @@ def left_tangent_se3(xi):
 
     """
     u = _split(xi)[1]
-    _, c1, c2, c3, c4, c5, _ = _stumpff(_dot(u, u))
+    _, c1, c2, c3, c4, c5, _, _ = _stumpff(_dot(u, u))
     return _dual_matrix((c1, c2, c3), (c3 - c2, 2.0 * c4 - c3, 3.0 * c5 - c4), xi)
 
 

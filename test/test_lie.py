@@ -76,11 +76,11 @@ SQUARED_ANGLES = np.r_[
 def test_stumpff_functions_are_good_to_a_few_ulp_on_both_sides_of_the_switch():
     for x in SQUARED_ANGLES.tolist():
         with localcontext(Context(prec=60)):
-            exact = np.array([stumpff(Decimal(x), n) for n in range(7)])
+            exact = np.array([stumpff(Decimal(x), n) for n in range(8)])
             error = np.abs([Decimal(c) for c in lie._stumpff(x)] - exact).astype(float)
         # c_0 .. c_2 have zeros: measured against 1 / n!; the others against themselves.
         scale = np.r_[1.0, 1.0, 0.5, exact[3:].astype(float)]
-        assert np.all(error <= 6.0 * EPS * scale), (x, error / scale)
+        assert np.all(error <= 8.0 * EPS * scale), (x, error / scale)
 
 
 def test_half_cotangent_is_good_to_a_few_ulp_on_both_sides_of_the_switch():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import signal
 import sys
 from typing import Any, Optional
 
 import rclpy
-from rclpy.exceptions import InvalidNamespaceException, InvalidNodeNameException
-from rclpy.executors import ExternalShutdownException
+from rclpy.exceptions import NameValidationException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
+from rclpy.signals import SignalHandlerOptions
 
 from ..errors import CosseratError
 
-START_ERRORS = (CosseratError, InvalidNamespaceException, InvalidNodeNameException)
+START_ERRORS = (CosseratError, NameValidationException, rcl.RCLError, rcl.UnknownROSArgsError)
+PATIENCE = 0.2  # [s] at most until a signal is heeded
 
 
 def run(make_node: Callable[[], Any], args: Optional[list[str]] = None) -> int:
@@ -33,15 +37,20 @@ def run(make_node: Callable[[], Any], args: Optional[list[str]] = None) -> int:
         Exit code: 0 after a signal; 1 if the node refused to start, with the reason on stderr.
 
     """
+    told_to_stop: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: told_to_stop.append(number))
     node = None
     try:
-        rclpy.init(args=args)
+        # rclpy's own handlers would take the context away while the node is using it.
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = make_node()
         if not node.start():
             return 1
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while not told_to_stop:
+            executor.spin_once(timeout_sec=PATIENCE)
     except START_ERRORS as error:
         reason = ' '.join(str(error).split())
         print(f'cosserat_ros: {reason}', file=sys.stderr)

@@ -1,0 +1,48 @@
+"""The viewer's web page: a scene of markers and frames, and a panel beside it."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+from .panel import Panel
+from .scene import Scene
+
+
+class Page:
+    """
+    The page and the server that gives it out.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen on.
+    port : int
+        Port to listen on; 0 for any that is free.
+    show_frames : bool
+        Whether axes are drawn at first.
+
+    """
+
+    def __init__(self, host: str, port: int, show_frames: bool) -> None:
+        import rich
+        import viser  # takes half a second to import
+        rich.get_console().quiet = True  # viser's banner; the node says in its own log where it is
+        self.server = viser.ViserServer(host=host, port=port, label='viewer', verbose=False)
+        self.scene = Scene(self.server)
+        self.panel = Panel(self.server, self.scene, show_frames)
+
+    @property
+    def port(self) -> int:
+        """Port that is listened on."""
+        return self.server.get_port()
+
+    @property
+    def watched(self) -> bool:
+        """Tell whether anybody looks."""
+        return bool(self.server.get_clients())
+
+    def close(self, patience: float = 1.0) -> None:
+        """Stop serving, without waiting [s] for browsers that do not say goodbye."""
+        stopping = Thread(target=self.server.stop, daemon=True)
+        stopping.start()
+        stopping.join(patience)

@@ -1,0 +1,417 @@
+"""
+The node that shows on a web page what RViz would: markers, frames and joint states.
+
+It takes everything from topics, so that any source of them will do, started before or after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+import errno
+from functools import partial
+import logging
+import math
+import socket
+import struct
+import time
+from typing import Any, Optional
+
+import numpy as np
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
+
+from ..errors import CosseratError
+from .frame_tree import FrameTree, plain_name
+from .message_reader import read_markers, read_transforms
+from .page import Page
+from .page.geometry import Marker
+from .parameters import declare, Parameter
+from .process import run
+
+PARAMETERS = (
+    Parameter('host', '127.0.0.1', 'address to listen on [-]; 0.0.0.0 lets other machines in'),
+    Parameter('port', 8080, 'TCP port to listen on [-]; 0: any that is free', range=(0, 65535)),
+    Parameter('fixed_frame', '', 'frame that stands still [-]; empty: the root of most frames',
+              live=True),
+    Parameter('max_rate', 30.0, 'scene updates per second [Hz]', range=(1.0, 120.0), live=True),
+    Parameter('show_frames', False, 'draw the axes of every frame [-]', live=True),
+)
+
+DEPTH = 100      # of every subscription
+SILENCE = 2.0    # [s] without data after which the page says so
+GONE = 3.0       # [s] after which what a publisher said goes with it
+NOTICED = 2.0    # [s] within which a new publisher is found; its first messages may be faster
+UNWATCHED = 0.5  # [s] between scene updates that nobody looks at
+JOINTS = 200     # that a table shows at most
+SEEN = {         # types of topic that are shown
+    'visualization_msgs/msg/MarkerArray': MarkerArray,
+    'visualization_msgs/msg/Marker': MarkerMessage,
+    'sensor_msgs/msg/JointState': JointState}
+
+
+class StartError(CosseratError):
+    """The viewer cannot start, for the reason given in one line."""
+
+
+# ---------------------------------------------------------------- topics
+
+
+@dataclass
+class Feed:
+    """One topic that is listened to. Times are of the monotonic clock."""
+
+    type: type
+    subscription: Any = None
+    publishers: dict[bytes, float] = field(default_factory=dict)  # and since when [s]
+    left: float = math.inf   # [s] when a publisher went whose content is still there
+    last: float = -math.inf  # [s] when the last message came
+    count: int = 0           # messages since the rate was last measured
+    rate: float = 0.0        # [Hz]
+    markers: dict[tuple[str, int], Marker] = field(default_factory=dict)
+    newest: bytes = b''      # JointState, not yet read
+
+    def apply(self, data: bytes, now: float) -> None:
+        """Carry out what a marker message says."""
+        for action, marker in read_markers(data, self.type is MarkerArray, now):
+            if action == MarkerMessage.DELETEALL:
+                self.markers.clear()
+            elif action == MarkerMessage.DELETE:
+                self.markers.pop((marker.namespace, marker.number), None)
+            else:
+                self.markers[marker.namespace, marker.number] = marker
+
+    def drop(self, old: Callable[[Marker], bool]) -> bool:
+        """Drop some of the markers; tell whether there were any."""
+        keys = [key for key, marker in self.markers.items() if old(marker)]
+        for key in keys:
+            del self.markers[key]
+        return bool(keys)
+
+    def meet(self, publishers: Iterable[bytes], now: float) -> float:
+        """
+        Learn who publishes now.
+
+        Returns
+        -------
+        float
+            Time [s] before which nobody who is still there said anything, some time after
+            somebody has left; else minus infinity.
+
+        """
+        known = self.publishers
+        self.publishers = {name: known.get(name, now) for name in publishers}
+        if known.keys() - self.publishers:
+            self.left = now
+        if not now - self.left > GONE:
+            return -math.inf
+        self.left = math.inf
+        return min(self.publishers.values(), default=math.inf) - NOTICED
+
+
+def matching_qos(publishers: list) -> QoSProfile:
+    """Strictest quality of service that every publisher of a topic can serve."""
+    offers = [publisher.qos_profile for publisher in publishers]
+    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+    latched = reliable and all(
+        offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
+    return QoSProfile(
+        depth=DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
+
+
+def same_service(qos: QoSProfile, subscription: Any) -> bool:
+    """Tell whether a subscription already has a quality of service."""
+    used = subscription.qos_profile
+    return (qos.reliability, qos.durability) == (used.reliability, used.durability)
+
+
+def joint_rows(data: bytes) -> list[tuple[str, str, str, str]]:
+    """Name, position, velocity and effort of every joint in a JointState, as text."""
+    state = deserialize_message(data, JointState)
+
+    def shown(values: Any, index: int) -> str:
+        return f'{values[index]:.4g}' if len(values) == len(state.name) else '–'
+
+    return [
+        (name, shown(state.position, i), shown(state.velocity, i), shown(state.effort, i))
+        for i, name in enumerate(state.name[:JOINTS])]
+
+
+def title(topics: list[str]) -> str:
+    """Name the page after the robots that are shown: the namespaces of the topics."""
+    names = [topic.strip('/').rpartition('/')[0] for topic in topics]
+    names = list(dict.fromkeys(filter(None, names))) or [topic.strip('/') for topic in topics]
+    more = f' and {len(names) - 3} more' if len(names) > 3 else ''
+    return ', '.join(names[:3]) + more or 'viewer'
+
+
+# ---------------------------------------------------------------- the node
+
+
+class Viewer(Node):
+    """Listens to topics and keeps the page up to date."""
+
+    def __init__(self) -> None:
+        super().__init__('viewer')
+        declare(self, PARAMETERS)
+        self._show_frames = self._value('show_frames')
+        self._page = open_page(self._value('host'), self._value('port'), self._show_frames)
+        self._tree = FrameTree()
+        self._feeds: dict[str, Feed] = {}
+        self._transforms: dict[str, tuple[str, tuple[float, ...], str, float]] = {}
+        self._notes: dict[str, str] = {}    # topic: what became of it
+        self._lost: set[str] = set()        # frames that no transform leads to
+        self._waiting = True                # for the first transforms
+        self._changed = True                # since the scene was drawn
+        self._drawn: tuple = ()             # switches as the scene was drawn
+        self._drawn_at = -math.inf
+        self._started = self._measured = time.monotonic()
+        for topic, durability in (('/tf', DurabilityPolicy.VOLATILE),
+                                  ('/tf_static', DurabilityPolicy.TRANSIENT_LOCAL)):
+            self._listen(topic, TFMessage, QoSProfile(
+                depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE, durability=durability))
+        self._draw_timer = self.create_timer(1.0 / self._value('max_rate'), self._draw)
+        self.create_timer(0.2, self._report)
+        self.create_timer(1.0, self._discover)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+
+    def start(self) -> bool:
+        """Say where the page is."""
+        host = self._value('host')
+        self.get_logger().info(
+            f'http://{f"[{host}]" if ":" in host else host}:{self._page.port}')
+        return True
+
+    def destroy_node(self) -> None:
+        """Stop serving the page, too."""
+        self._page.close()
+        super().destroy_node()
+
+    # ------------------------------------------------------------ parameters
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    def _apply_parameters(self, parameters: list[RosParameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == 'max_rate':
+                self._draw_timer.timer_period_ns = int(1e9 / parameter.value)
+            elif parameter.name == 'show_frames':
+                self._show_frames = self._page.panel.frames.value = parameter.value
+        self._changed = True
+
+    def _take_over_switch(self) -> None:
+        """Let the page's switch for frames be the parameter's value."""
+        switch = self._page.panel.frames.value
+        if switch != self._show_frames:
+            self.set_parameters([RosParameter('show_frames', value=switch)])
+
+    # ------------------------------------------------------------ listening
+
+    def _listen(self, topic: str, kind: type, qos: QoSProfile) -> None:
+        """Subscribe to a topic, or again with another quality of service."""
+        feed = self._feeds.setdefault(topic, Feed(kind))
+        if feed.subscription is not None:
+            self.destroy_subscription(feed.subscription)
+        feed.subscription = self.create_subscription(
+            kind, topic, partial(self._hear, topic, feed), qos, raw=True,
+            # Each event to wait for costs as much as a message; we follow the publishers anyway.
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
+
+    def _hear(self, topic: str, feed: Feed, data: bytes) -> None:
+        """Store what a message says; drawing comes later."""
+        now = feed.last = time.monotonic()
+        feed.count += 1
+        self._changed |= feed.type is not JointState
+        try:
+            if feed.type is JointState:
+                feed.newest = data
+            elif feed.type is TFMessage:
+                for parent, child, values in read_transforms(data):
+                    self._transforms[child] = parent, values, topic, now
+            else:
+                feed.apply(data, now)
+        except (ValueError, struct.error) as error:
+            self._warn(f'message on {topic} left out: {error}')
+
+    def _discover(self) -> None:
+        """Find new topics and publishers, and those that went, and how fast the others are."""
+        now = time.monotonic()
+        for topic, types in self.get_topic_names_and_types():
+            known = [self._feeds[topic].type] if topic in self._feeds else []
+            for kind in (known + [SEEN[name] for name in types if name in SEEN])[:1]:
+                self._follow(topic, kind, now)
+        elapsed, self._measured = now - self._measured, now
+        for feed in self._feeds.values():
+            feed.rate, feed.count = feed.count / elapsed, 0
+        self._page.panel.set_title(title([
+            topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
+
+    def _follow(self, topic: str, kind: type, now: float) -> None:
+        """Keep up with a topic's publishers."""
+        publishers = self.get_publishers_info_by_topic(topic)
+        feed = self._feeds.get(topic)
+        if publishers:
+            self._notes.pop(topic, None)
+            qos = matching_qos(publishers)
+            if feed is None:
+                self._listen(topic, kind, qos)
+            elif kind is not TFMessage and not same_service(qos, feed.subscription):
+                self._listen(topic, kind, qos)
+            feed = self._feeds[topic]
+        if feed is not None:
+            orphaned = feed.meet((bytes(one.endpoint_gid) for one in publishers), now)
+            if orphaned > -math.inf:
+                self._clear(topic, feed, orphaned)
+
+    def _clear(self, topic: str, feed: Feed, before: float) -> None:
+        """Remove what came on a topic before a time [s]."""
+        self._changed = True
+        self._tree.forget(before=before, source=topic)
+        self._transforms = {child: said for child, said in self._transforms.items()
+                            if said[2] != topic or said[3] >= before}
+        removed = feed.drop(lambda marker: marker.came < before)
+        if feed.last < before:
+            removed |= bool(feed.newest)
+            feed.newest = b''
+        if not feed.publishers:
+            self._page.scene.clear(topic)
+            if removed:
+                self._notes[topic] = f'{topic}: publisher gone, its content removed'
+
+    # ------------------------------------------------------------ showing
+
+    def _draw(self) -> None:
+        """Bring the scene up to date, if there is news."""
+        now = time.monotonic()
+        watched = self._page.watched
+        if not watched and now - self._drawn_at < UNWATCHED:
+            return
+        self._take_over_switch()
+        self._place_frames()
+        for feed in self._feeds.values():
+            self._changed |= feed.drop(lambda marker: marker.expires <= now)
+        panel = self._page.panel
+        switches = panel.frames.value, panel.names.value, panel.size.value, watched
+        if self._changed or switches != self._drawn:
+            self._changed, self._drawn, self._drawn_at = False, switches, now
+            self._draw_scene(*switches[:3])
+
+    def _place_frames(self) -> None:
+        """Hang the newest transforms into the tree."""
+        arrived, self._transforms = self._transforms, {}
+        for child, (parent, values, topic, when) in arrived.items():
+            try:
+                self._tree.set_transform(child, parent, values, time=when, source=topic)
+            except ValueError as error:
+                self._warn(f'{error}; left out')
+                if topic == '/tf_static':  # is not said again, but may fit once others have left
+                    self._transforms[child] = parent, values, topic, when
+        if self._waiting and self._tree.frames:
+            self._waiting = False
+            self.get_logger().info(
+                f'first transforms after {time.monotonic() - self._started:.1f} s')
+
+    def _draw_scene(self, show_frames: bool, names: bool, size: float) -> None:
+        fixed = self._fixed_frame()
+        self._lost = set()
+
+        def pose(frame: str) -> np.ndarray | None:
+            found = self._tree.pose(frame or fixed, fixed)
+            if found is None:
+                self._lost.add(frame)
+            return found
+
+        poses = {name: self._tree.pose(name, fixed)
+                 for name in (self._tree.frames if show_frames else ())}
+        complaints = self._page.scene.draw(
+            {topic: list(feed.markers.values()) for topic, feed in self._feeds.items()}, pose,
+            {name: found for name, found in poses.items() if found is not None},
+            size / 100.0, names)
+        for complaint in complaints[:1]:
+            self._warn(f'{complaint}; left out')
+
+    def _fixed_frame(self) -> str:
+        """Frame asked for, or the root of most frames, or the frame of the first marker."""
+        asked = plain_name(self._value('fixed_frame'))
+        if asked:
+            return asked
+        roots = self._tree.roots
+        if roots:
+            return roots[0]
+        markers = (m for feed in self._feeds.values() for m in feed.markers.values())
+        return next((marker.frame for marker in markers if marker.frame), 'map')
+
+    def _report(self) -> None:
+        """Bring the panel, the floor and the first view up to date."""
+        now = time.monotonic()
+        self._page.scene.frame_view(now)
+        panel = self._page.panel
+        panel.set_groups(self._page.scene.groups())
+        panel.set_joints({
+            topic: joint_rows(feed.newest) for topic, feed in self._feeds.items() if feed.newest})
+        panel.set_status(*self._status(now))
+
+    def _status(self, now: float) -> tuple[bool, list[str]]:
+        """Whether all is well, and the lines that say how it is."""
+        streams = [feed for feed in self._feeds.values() if feed.type is not JointState]
+        frames = len(self._tree.frames)
+        markers = sum(len(feed.markers) for feed in streams)
+        quiet = now - max(feed.last for feed in streams)
+        if quiet == math.inf:
+            lines = ['waiting for /tf ...']
+        elif quiet > SILENCE:
+            lines = [f'no data for {quiet:.0f} s']
+            if frames or markers:
+                lines.append(f'still there: {frames} frames, {markers} markers')
+        else:
+            rate = max(feed.rate for feed in streams)
+            lines = [f'receiving: {frames} frames, {markers} markers, {rate:.0f} Hz']
+        if frames or markers:
+            lines.append(f'fixed frame: {self._fixed_frame()}')
+        if self._lost:
+            lines.append('no transform from: ' + ', '.join(sorted(self._lost)[:5]))
+        return quiet <= SILENCE, lines + list(self._notes.values())
+
+    def _warn(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=1.0)
+
+
+def open_page(host: str, port: int, show_frames: bool) -> Page:
+    """Serve the page exactly there, or raise `StartError`."""
+    check_address(host, port)
+    logging.getLogger('websockets').setLevel(logging.CRITICAL)  # a caller's fault is not ours
+    page = Page(host, port, show_frames)
+    if port not in (0, page.port):  # somebody was faster, and viser took the next
+        page.close()
+        raise StartError(f'port {port} on {host} is in use')
+    return page
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise `StartError` if the address cannot be listened on; viser would go elsewhere."""
+    try:
+        found = socket.getaddrinfo(host or ' ', port, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                trial.bind(address)
+    except (OSError, UnicodeError) as error:
+        if getattr(error, 'errno', None) == errno.EADDRINUSE:
+            reason = f'port {port} on {host} is in use; choose another with -p port:=...'
+        else:
+            reason = f'cannot listen on {host!r}, port {port}: {error}'
+        raise StartError(reason) from error
+
+
+def main(args: Optional[list[str]] = None) -> int:
+    """Run the node."""
+    return run(Viewer, args)
