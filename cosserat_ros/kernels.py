@@ -23,7 +23,7 @@ F = TypeVar('F', bound=Callable)
 def _library_stamp() -> bytes:
     """Digest of the sources of all modules with kernels."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob('*.py')):
+    for path in sorted(filter(Path.is_file, Path(__file__).parent.rglob('*.py'))):
         source = path.read_bytes()
         if b'@kernel' in source:
             digest.update(source)

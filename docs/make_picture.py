@@ -40,8 +40,8 @@ def main() -> int:
                 page = browser.new_page(viewport={'width': 1200, 'height': 720})
                 page.goto(address)
                 page.wait_for_timeout(SETTLED)
-                for notice in page.locator('.mantine-Notification-closeButton').all():
-                    notice.click()  # that there is no graphics card is not the robot's news
+                # That there is no graphics card is no news of the robot.
+                page.add_style_tag(content='.mantine-Notification-root { display: none }')
                 page.wait_for_timeout(500)
                 page.screenshot(path=str(PICTURE))
                 browser.close()

@@ -207,7 +207,8 @@ def repair_wheels() -> None:
 
 
 def colcon(name: str, source: Path) -> None:
-    """Build one ROS package of the repo and install it beside the others."""
+    """Build one ROS package of the repo and install it afresh beside the others."""
+    remove(STATE / 'install' / name)()  # links to files that are no more would stay
     prepared = f'set -e; source {shlex.quote(str(SETUP))}; exec "$@"'
     run(name, [
         'bash', '-c', prepared, 'bash', str(PYTHON), '-m', 'colcon',
@@ -234,6 +235,7 @@ def write_setup() -> None:
         '# Source this to run the nodes and your own: source .environment/setup.bash',
         f'export VIRTUAL_ENV={shlex.quote(str(VENV))}',
         'export PATH="$VIRTUAL_ENV/bin:$PATH"',
+        f'export NUMBA_CACHE_DIR={shlex.quote(str(STATE / "kernels"))}',
     ]
     if not SOURCED_ROS:
         libraries = sorted(VENV.glob('lib/python*/site-packages/ros_*.libs'))
@@ -277,7 +279,7 @@ def steps() -> list[Step]:
         'kernels', 'Compiling the numerics',
         lambda: [*(part for part in files('cosserat_ros/**/*.py') if b'@kernel' in part),
                  *(line for line in requirements().read_bytes().splitlines() if b'numba' in line)],
-        warm_kernels, lambda: None))
+        warm_kernels, remove(STATE / 'kernels')))
     return all_steps
 
 

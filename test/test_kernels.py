@@ -39,7 +39,7 @@ def run(library, **env):
     """Run the caller in a fresh process; return its result and its cache hits."""
     done = subprocess.run(
         [sys.executable, library / 'caller.py'], capture_output=True, text=True, check=True,
-        env={**os.environ, **env})
+        env={**os.environ, 'NUMBA_CACHE_DIR': '', **env})
     result, hits = done.stdout.split()
     return float(result), int(hits)
 
@@ -60,3 +60,8 @@ def test_a_disk_that_cannot_be_written_costs_only_the_cache(library):
     (library / '__pycache__').write_text('a file in the way of the folder')
     nowhere = str(library / 'callee.py' / 'nowhere')
     assert run(library, HOME=nowhere, XDG_CACHE_HOME=nowhere) == (20.0, 0)
+
+
+def test_a_link_to_a_module_that_is_gone_does_no_harm(library):
+    (library / 'gone.py').symlink_to(library / 'nowhere.py')
+    assert run(library) == (20.0, 0)
