@@ -34,6 +34,9 @@ class Checked:
                 object.__setattr__(self, f.name, f.metadata['check'](f.name, value))
 
 
+FARTHEST = 1e6  # [m] that anything of a robot may be long or away: more is a mistake
+
+
 # --- Kinds of field -----------------------------------------------------------------------------
 
 def number(unit: str, *, default: Any = MISSING, kw_only: bool = False, **limits: Any) -> Any:
@@ -55,6 +58,11 @@ def vector(unit: str, *, size: int = 3, default: Any = MISSING, **limits: Any) -
     """Make a field for `size` numbers [unit] within `limits`, see `check_vector`."""
     check = partial(check_vector, size=size, unit=unit, **limits)
     return field(default=default, metadata={'check': check})
+
+
+def position(*, size: int = 3, default: Any = MISSING) -> Any:
+    """Make a field for coordinates [m] that are not absurdly far away."""
+    return vector('m', size=size, default=default, least=-FARTHEST, most=FARTHEST)
 
 
 def text(pattern: str, allowed: str, *, default: Any = MISSING) -> Any:
@@ -135,11 +143,13 @@ def check_number(
 
 
 def check_vector(
-    field: str, value: Any, size: int, *, least: float = -math.inf, unit: str = '-',
+    field: str, value: Any, size: int, *, least: float = -math.inf, most: float = math.inf,
+    unit: str = '-',
 ) -> tuple[float, ...]:
-    """Return `value` as a tuple of `size` finite floats >= `least`, or raise `InvalidModel`."""
+    """Return `value` as a tuple of `size` floats within limits, or raise `InvalidModel`."""
     listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     if not (listed or isinstance(value, np.ndarray) and value.ndim == 1) or len(value) != size:
         raise InvalidModel(field, value, f'a list of {size} finite numbers [{unit}]')
     return tuple(
-        check_number(f'{field}[{i}]', x, least=least, unit=unit) for i, x in enumerate(value))
+        check_number(f'{field}[{i}]', x, least=least, most=most, unit=unit)
+        for i, x in enumerate(value))

@@ -15,16 +15,17 @@ from pathlib import Path
 import re
 import types
 from typing import Any, get_args, get_origin, get_type_hints, Union
+import warnings
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 
 from .errors import CosseratError, excerpt, InvalidModel, MissingKey, UnknownKey, UnknownName
 
 MAX_SIZE = 200_000  # [bytes] of a description: more is some other file
 MAX_DEPTH = 50  # of brackets in brackets: the parser slows down with its square
 TAG = 'shape'  # the key that tells which of several dataclasses a mapping is
-NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]*')
+NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 
 
 class InvalidDescription(CosseratError):
@@ -70,14 +71,16 @@ def _parse(path: Path) -> Any:
     if _depth(text) > MAX_DEPTH:
         raise InvalidDescription(f'{path}: brackets nested deeper than {MAX_DEPTH}')
     try:
-        document = YAML(typ='rt', pure=True).load(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # of what is merely unusual, such as a reused anchor
+            document = YAML(typ='rt', pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         problem = str(error.problem or error.context).split('\n')[0].split(' with value ')[0]
         raise InvalidDescription(f'{path}:{line}: not valid YAML: {problem}') from None
-    except (YAMLError, ValueError, TypeError, RecursionError) as error:
-        reason = ' '.join(str(error).split())[:200] or type(error).__name__
+    except Exception as error:  # the parser raises whatever its code meets in odd files
+        reason = ' '.join(f'{type(error).__name__} {error}'.split())[:200]
         raise InvalidDescription(f'{path}: not valid YAML: {reason}') from None
     if not isinstance(document, Mapping):
         raise InvalidDescription(f'{path}:1: not a mapping of keys to values')
@@ -156,7 +159,8 @@ def _build_named(kind: Any, node: Any) -> dict[str, Any]:
     for name in node:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise InvalidModel(
-                _word(name), name, 'named by a letter, then letters, digits and underscores')
+                _word(name), name,
+                'named by a letter, then up to 63 letters, digits and underscores')
     return {name: _within(name, kind, item) for name, item in node.items()}
 
 

@@ -18,7 +18,17 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from . import description
-from .checked import Checked, choice, instance, integer, mapping, number, text, vector
+from .checked import (
+    Checked,
+    choice,
+    instance,
+    integer,
+    mapping,
+    number,
+    position,
+    text,
+    vector,
+)
 from .errors import InvalidModel, UnknownName
 from .lie import exp_se3, inverse_se3, log_se3
 from .rod import Rod
@@ -28,7 +38,7 @@ from .rod import Rod
 class Pose(Checked):
     """Position [m] and fixed-axis roll, pitch, yaw [rad] of a frame in another (as in URDF)."""
 
-    position: tuple[float, float, float] = vector('m', default=(0.0, 0.0, 0.0))
+    position: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
     roll_pitch_yaw: tuple[float, float, float] = vector('rad', default=(0.0, 0.0, 0.0))
 
     def matrix(self) -> np.ndarray:
@@ -69,7 +79,7 @@ class ParallelRouting(Checked):
     """A tendon's way at a constant offset (x, y) [m] from the centroid, in the section."""
 
     shape: ClassVar[str] = 'parallel'
-    offset: tuple[float, float] = vector('m', size=2)
+    offset: tuple[float, float] = position(size=2)
 
     def at(self, s: np.ndarray) -> np.ndarray:
         """Return r(s), (N, 3) [m], body frame (Till 2019, section 5.2)."""
@@ -177,7 +187,8 @@ class Robot(Checked):
 
     """
 
-    name: str = text(r'[A-Za-z]\w*', 'a letter, then letters, digits and underscores')
+    name: str = text(
+        r'[A-Za-z][A-Za-z0-9_]{0,63}', 'a letter, then up to 63 letters, digits and underscores')
     rods: Mapping[str, MountedRod] = mapping(MountedRod, 'rods', least=1)
     base: Pose = instance(Pose, 'a pose', default=Pose())
     gravity: tuple[float, float, float] = vector('m/s^2', default=(0.0, 0.0, -9.81))
@@ -213,6 +224,10 @@ class Robot(Checked):
     def rod_name(self, name: Optional[str]) -> str:
         """Return the name itself, or that of the only rod for None."""
         return next(iter(self.rods)) if name is None else name
+
+    def tip_pose(self, shape: Mapping[str, RodShape]) -> np.ndarray:
+        """Return the pose of the tip in base_link, (4, 4) [m]."""
+        return shape[self.rod_name(self.tip.rod)].poses[-1] @ self.tip.offset.matrix()
 
     def rest_shape(self, stations: int) -> dict[str, RodShape]:
         """

@@ -31,13 +31,13 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from .checked import check_number, Checked, instance, number, vector
+from .checked import check_number, Checked, FARTHEST, instance, number, vector
 from .errors import InvalidModel
 from .lie import exp_se3
 from .section import BaseSection, Section
 
 ROUNDING = 1e-12  # of the rod's length: arc lengths closer than this are the same
-MAX_TURN = 1e4  # [rad], per segment: beyond it, rounding alone moves the rest shape by ROUNDING
+MAX_TURN = 1e3  # [rad], per segment: wound more often, it is a mistake, and slow to integrate
 MAX_STEP = 0.03  # [rad], of the Magnus expansion: leaves an error below ROUNDING
 
 
@@ -98,7 +98,8 @@ class RestShape(Checked):
 
     """
 
-    linear_strain: tuple[float, float, float] = vector('-', default=(0.0, 0.0, 1.0))
+    linear_strain: tuple[float, float, float] = vector(
+        '-', default=(0.0, 0.0, 1.0), least=-1e3, most=1e3)
     curvature: tuple[float, float, float] = vector('1/m', default=(0.0, 0.0, 0.0))
     tip_curvature: Optional[tuple[float, float, float]] = vector('1/m', default=None)
 
@@ -153,7 +154,7 @@ class Segment(Checked):
 
     """
 
-    length: float = number('m', above=0.0)
+    length: float = number('m', least=1e-9, most=FARTHEST)
     section: Section = instance(
         BaseSection, 'a Circular, Annular, Rectangular, Elliptic or FreeSection')
     material: Material = instance(Material, 'a Material')
@@ -244,11 +245,6 @@ class Segment(Checked):
         return self.length * (base + 4.0 * middle + tip) / 6.0
 
     @property
-    def rest_length(self) -> float:
-        """Arc length of the rest shape, ``|v*| length`` [m]."""
-        return self.length * math.hypot(*self.rest.linear_strain)
-
-    @property
     def _curvature_change(self) -> np.ndarray:
         """u* at the end less u* at the base, (3,) [1/m]."""
         start, end = self.rest.curvature, self.rest.tip_curvature
@@ -328,12 +324,10 @@ class Rod:
             if not isinstance(segment, Segment):
                 raise InvalidModel(f'segments[{i}]', segment, 'a Segment')
         object.__setattr__(self, 'segments', tuple(self.segments))
-        check_number('length', self.length, unit='m')
         for i, segment in enumerate(self.segments):
             least = 10.0 * ROUNDING * self.length
             check_number(f'segments[{i}].length', segment.length, least=least, unit='m')
         check_number('mass', self.mass, above=0.0, unit='kg')
-        check_number('rest_length', sum(x.rest_length for x in self.segments), unit='m')
 
     @property
     def length(self) -> float:
@@ -348,8 +342,7 @@ class Rod:
     @cached_property
     def breaks(self) -> np.ndarray:
         """Arc lengths at which segments begin and end, from 0 to `length`, read-only [m]."""
-        with np.errstate(over='ignore'):
-            breaks = np.cumsum([0.0] + [segment.length for segment in self.segments])
+        breaks = np.cumsum([0.0] + [segment.length for segment in self.segments])
         breaks.flags.writeable = False
         return breaks
 

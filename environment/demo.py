@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import fcntl
 import os
 from pathlib import Path
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from typing import Optional, TextIO
 
 from ament_index_python.packages import get_package_prefix
 
@@ -61,6 +64,20 @@ def is_free(port: int) -> bool:
     return True
 
 
+def reserve(port: int) -> Optional[TextIO]:
+    """Take a port that no other demo has taken; hold what is returned to keep it."""
+    lock = (Path(tempfile.gettempdir()) / f'cosserat_ros_{os.getuid()}_{port}.lock').open('w')
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
+    if not is_free(port):
+        lock.close()
+        return None
+    return lock
+
+
 def answers(port: int) -> bool:
     """Tell whether a server listens there."""
     with socket.socket() as probe:
@@ -96,18 +113,15 @@ def stop_all(processes: list[subprocess.Popen]) -> None:
 
 def watch(processes: list[subprocess.Popen], port: int, duration: float) -> int:
     """Say where the page is as soon as it is there; return when one ends or the time is over."""
-    begin = time.monotonic()
-    shown = False
+    end, shown = time.monotonic() + START_TIMEOUT, False
     while all(process.poll() is None for process in processes):
-        elapsed = time.monotonic() - begin
         if not shown and answers(port):
-            shown = True
+            end, shown = time.monotonic() + duration, True
             print(f'\n  Open http://{HOST}:{port} in a browser. Ctrl-C stops it.\n', flush=True)
-        if not shown and elapsed > START_TIMEOUT:
-            print(f'The viewer did not start within {START_TIMEOUT:g} s.', file=sys.stderr)
-            return 1
-        if elapsed > duration:
-            return 0
+        if time.monotonic() > end:
+            if not shown:
+                print(f'The viewer did not start within {START_TIMEOUT:g} s.', file=sys.stderr)
+            return 0 if shown else 1
         time.sleep(0.05)
     return next(process.returncode for process in processes if process.poll() is not None) or 1
 
@@ -120,11 +134,14 @@ def main() -> int:
     parser.add_argument('--port', type=port_number, help='of the page; the first free one from '
                         f'{FIRST_PORT} if not given')
     arguments = parser.parse_args()
-    if arguments.port is not None and not is_free(arguments.port):
+    if not arguments.robot:
+        parser.error('ROBOT must be a name in config/ or the path of a YAML file, got nothing')
+    wanted = [arguments.port] if arguments.port else range(FIRST_PORT, 65536)
+    port, reserved = next(((p, lock) for p in wanted if (lock := reserve(p))), (None, None))
+    if port is None:
         print(f'PORT={arguments.port} is in use on {HOST}: choose another, or none for the first '
               f'free one from {FIRST_PORT}.', file=sys.stderr)
         return 1
-    port = arguments.port or next(filter(is_free, range(FIRST_PORT, 65536)))
     # Nodes of other machines are no part of a demo, unless somebody says so.
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -141,6 +158,8 @@ def main() -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         stop_all(processes)
+        if reserved:
+            reserved.close()
 
 
 if __name__ == '__main__':

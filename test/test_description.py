@@ -150,6 +150,17 @@ BAD = {
     'unknown alias': (*change('*lower', '*upper'), ['not valid YAML', 'upper']),
     'python object': (*change('0.1', '!!python/object/apply:os.getcwd []'), ['length']),
     'tag of its own': (*change('length: 0.1', 'length: !metre 0.1'), ['length']),
+    'boolean of no sense': ('rods: !!bool abc\n', None, ['not valid YAML']),
+    'merged into itself': ('a: &a\n  <<: *a\n', None, ['not valid YAML']),
+    'old YAML': ('%YAML 1.1\n---\nname: a\n', 1, ['rods is missing']),
+    'impossible date': (GOOD.replace('0.1', '2020-13-45', 1), None, ['not valid YAML']),
+    'far too long': (*change('length: 0.1', 'length: 1e200'), ['length', '<= 1e+06 [m]']),
+    'far too short': (*change('length: 0.1', 'length: 1e-200'), ['length', '>= 1e-09']),
+    'far too stretched': (*change('rest: {', 'rest: {linear_strain: [0, 0, 1e300], '),
+                          ['linear_strain[2]']),
+    'far away': (*change('[0, 0, 0.5]', '[0, 0, 1e300]'), ['base.position[2]']),
+    'tendon far away': (*change('[0.01, 0]', '[1e200, 0]'), ['routing.offset[0]']),
+    'letters of another script': (change('name: arm', 'name: bras\u0663')[0], 1, ['name']),
     'two documents': (GOOD + '---\n' + GOOD, None, ['not valid YAML']),
     'a list': ('- 1\n', 1, ['mapping']),
     'a word': ('arm\n', 1, ['mapping']),
@@ -240,6 +251,25 @@ def test_whatever_is_put_in_place_of_a_node_is_read_or_refused(data, tmp_path_fa
         return
     for shape in arm.rest_shape(5).values():
         assert np.isfinite(shape.poses).all() and np.isfinite(shape.strains).all()
+
+
+TOKENS = st.sampled_from([
+    '&a ', '*a ', '!!bool ', '!!map ', '!x ', '<<: ', '? ', ': ', '- ', '[', ']', '{', '}', '|\n',
+    '>-\n', '"', "'", '#', '\n', '  ', '%', '@', '`', '---\n', '...\n', '~', '1e5', '.nan', ','])
+
+
+@settings(deadline=None, max_examples=200)
+@given(inserted=st.lists(st.tuples(st.integers(0, len(GOOD)), TOKENS), min_size=1, max_size=3))
+def test_whatever_is_put_between_characters_is_read_or_refused(inserted, tmp_path_factory):
+    text = GOOD
+    for place, token in inserted:
+        text = text[:place] + token + text[place:]
+    file = tmp_path_factory.mktemp('fuzz') / 'arm.yaml'
+    file.write_text(text)
+    try:
+        robot.load(file)
+    except InvalidDescription as error:
+        assert '\n' not in str(error)
 
 
 # --- The same checks without a file --------------------------------------------------------------

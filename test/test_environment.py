@@ -3,6 +3,7 @@
 import importlib.util
 import os
 from pathlib import Path
+import re
 import shutil
 import signal
 import socket
@@ -106,6 +107,42 @@ def test_the_wheels_are_made_to_fit_this_python(prepare, tmp_path, monkeypatch):
         assert folders[2:] == ['/opt/other']
 
 
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_set_up_that_is_stopped_leaves_nothing_running(start, tmp_path, number):
+    code = (
+        'import prepare, pathlib\n'
+        f'prepare.STATE = pathlib.Path({str(tmp_path)!r}); prepare.LOGS = prepare.STATE / "log"\n'
+        'prepare.prepare = lambda: prepare.run("step", ["sleep", "60"])\n'
+        'raise SystemExit(prepare.main([]))\n')
+    process = start(sys.executable, '-c', code, env={'PYTHONPATH': str(ROOT / 'environment')})
+    deadline = time.monotonic() + 10.0
+    while not (started := descendants(process.process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert started
+    assert process.stop(number) == (-number if number == signal.SIGKILL else 130)
+    assert gone(started)
+
+
+def test_another_place_or_python_means_a_new_environment(prepare, monkeypatch):
+    state = prepare.STATE
+    (state / 'venv').mkdir(parents=True)
+    monkeypatch.setattr(prepare, 'steps', lambda: [])
+    prepare.prepare()
+    assert not (state / 'venv').exists()
+    (state / 'venv').mkdir()
+    prepare.prepare()
+    assert (state / 'venv').exists()
+    monkeypatch.setattr(prepare, 'IDENTITY', 'another')
+    prepare.prepare()
+    assert not (state / 'venv').exists()
+
+
+def test_a_path_that_build_tools_do_not_take_is_refused(prepare, monkeypatch):
+    monkeypatch.setattr(prepare, 'ROOT', Path('/home/my robots/cosserat_ros'))
+    with pytest.raises(prepare.Failure, match='clone elsewhere'):
+        prepare.check_machine()
+
+
 # --- What is missing is said in one sentence -----------------------------------------------------
 
 @pytest.fixture
@@ -206,8 +243,14 @@ def descendants(pid):
     return found - {pid}
 
 
-def alive(pids):
-    return [pid for pid in pids if Path(f'/proc/{pid}').exists()]
+def gone(pids, patience=10.0):
+    """Tell whether all these processes end in time."""
+    deadline = time.monotonic() + patience
+    while any(Path(f'/proc/{pid}').exists() for pid in pids):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 @pytest.fixture
@@ -246,7 +289,7 @@ def test_the_demo_starts_fast_shows_a_page_and_leaves_nothing_behind(demo, trans
     assert len(started) >= 3, 'make, the demo and two nodes'
     os.killpg(process.process.pid, number)  # as a terminal does it
     process.wait(10.0)
-    assert not alive(started)
+    assert gone(started)
     assert 'Traceback' not in process.output()
     assert first < SECOND_START
 
@@ -256,15 +299,20 @@ def test_the_nodes_end_even_if_the_demo_is_killed(demo, transforms):
     assert transforms.spin_until(lambda: transforms.messages['/tf'], 20.0), process.output()
     started = descendants(process.process.pid)
     process.kill()
-    deadline = time.monotonic() + 10.0
-    while alive(started) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not alive(started)
+    assert gone(started)
 
 
 def test_the_demo_ends_by_itself_after_its_duration(demo):
     process = demo(PORT=free_port(), DURATION=4, ROBOT='cantilever')
     assert process.wait(30.0) == 0, process.output()
+
+
+def test_two_demos_at_once_have_their_own_pages(demo, transforms):
+    both = [demo(), demo()]
+    addresses = [transforms.spin_until(lambda d=d: 'Open http' in d.output(), 20.0)
+                 and re.search(r'Open (http://\S+)', d.output())[1] for d in both]
+    assert all(addresses) and len(set(addresses)) == 2
+    assert all(d.process.poll() is None for d in both)
 
 
 def test_the_demo_takes_another_port_if_its_own_is_taken(demo, transforms):

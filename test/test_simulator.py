@@ -163,17 +163,18 @@ def test_marker_ids_are_stable_and_markers_are_drawable(start_node, listener):
     assert all(identity == identities[0] for identity in identities)
     markers = messages[topic][-1].markers
     assert len(identities[0]) == len(markers) == 20 + 9 + 4
-    assert {m.ns for m in markers} == {'backbone', 'discs/guides', 'tendons'}
+    assert {m.ns for m in markers} == {
+        'rods/backbone', 'discs/guides', *(f'tendons/{name}' for name in TENDONS)}
     for m in markers:
         assert m.action == Marker.ADD and m.header.frame_id == 'base_link'
         o, p = m.pose.orientation, m.pose.position
         assert_allclose(np.linalg.norm([o.x, o.y, o.z, o.w]), 1.0, atol=1e-12)
         assert np.isfinite([p.x, p.y, p.z]).all()
         assert m.color.a == 1.0 and m.scale.x > 0.0
-    tube = [m for m in markers if m.ns == 'backbone']
+    tube = [m for m in markers if m.ns == 'rods/backbone']
     assert_allclose(sum(m.scale.z for m in tube), 0.24, rtol=1e-12)
     assert_allclose([m.scale.x for m in tube], 0.0008, rtol=1e-12)
-    tendon = next(m for m in markers if m.ns == 'tendons')
+    tendon = next(m for m in markers if m.ns == 'tendons/tendon_1')
     assert_allclose([[p.x, p.y, p.z] for p in tendon.points],
                     [[0.0095, 0.0, 0.012 * i] for i in range(21)], atol=1e-12)
 
@@ -189,16 +190,21 @@ def test_the_backbone_message_carries_the_shape(start_node, listener):
     assert_allclose([p.position.z for p in rod.poses], rod.arc_lengths, atol=1e-12)
     assert [(v.x, v.y, v.z) for v in rod.linear_strains] == [(0.0, 0.0, 1.0)] * 21
     assert not rod.twists and not rod.internal_wrenches  # not known at rest without an engine
+    assert_allclose(message.tip.position.z, 0.24)
 
 
 def test_the_rate_is_sixty_per_second(start_node, listener):
     start_node('simulator')
     messages = listen(listener)
     assert listener.spin_until(lambda: messages['/tf'] and messages['/simulator/markers'])
-    before = {topic: len(kept) for topic, kept in messages.items()}
-    listener.spin(3.0)
-    for topic in ('/tf', '/joint_states', '/simulator/markers', '/simulator/backbone'):
-        assert (len(messages[topic]) - before[topic]) / 3.0 == pytest.approx(60.0, rel=0.1)
+    topics = ['/tf', '/joint_states', '/simulator/markers', '/simulator/backbone']
+    for _ in range(4):  # a busy machine may have a bad moment, not a bad quarter of a minute
+        before = {topic: len(messages[topic]) for topic in topics}
+        listener.spin(3.0)
+        rates = [(len(messages[topic]) - before[topic]) / 3.0 for topic in topics]
+        if rates == pytest.approx([60.0] * 4, rel=0.1):
+            return
+    raise AssertionError(rates)
 
 
 def test_quality_of_service_is_that_of_the_contract(start_node, listener):
@@ -336,6 +342,8 @@ def test_a_signal_while_it_starts_is_no_error(start_node, delay):
     (['publish_rate:=fast'], ['publish_rate', "'fast'"]),
     (['publish_rate:=.nan'], ['publish_rate', 'nan']),
     (['stations:=1'], ['stations', '2 to 999', '1']),
+    (['frame_prefix:=/left/'], ['frame_prefix', 'slash', '/left/']),
+    (['parent_frame:=base_link'], ['parent_frame', 'base_link']),
 ])
 def test_bad_parameters_end_it_with_one_clear_line(start_node, arguments, words):
     process = start_node('simulator', *(w for a in arguments for w in ('-p', a)))
@@ -344,6 +352,12 @@ def test_bad_parameters_end_it_with_one_clear_line(start_node, arguments, words)
     assert len(lines) == 1, process.output()
     for word in words:
         assert word in lines[0]
+
+
+def test_a_whole_number_will_do_for_a_rate(start_node, listener):
+    start_node('simulator', publish_rate=30)
+    messages = listen(listener)
+    assert listener.spin_until(lambda: messages['/tf'])
 
 
 def test_a_bad_description_ends_it_with_one_clear_line(start_node, tmp_path):

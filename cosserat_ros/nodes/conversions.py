@@ -6,7 +6,7 @@ Messages are made once and refilled at each instant: making them anew costs more
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, Quaternion, TransformStamped, Vector3
@@ -28,10 +28,14 @@ def fill_quaternion(message: Quaternion, values: Iterable[float]) -> None:
     message.x, message.y, message.z, message.w = values
 
 
+def _numbers(g: np.ndarray) -> Iterator[tuple[list[float], list[float]]]:
+    """Return positions and quaternions of homogeneous transforms (N, 4, 4)."""
+    return zip(g[:, :3, 3].tolist(), quaternion_from_matrix(g[:, :3, :3]).tolist(), strict=True)
+
+
 def fill_poses(messages: Iterable[Pose], g: np.ndarray) -> None:
     """Fill N poses from homogeneous transforms (N, 4, 4)."""
-    positions, quaternions = g[:, :3, 3].tolist(), quaternion_from_matrix(g[:, :3, :3]).tolist()
-    for message, position, quaternion in zip(messages, positions, quaternions, strict=True):
+    for message, (position, quaternion) in zip(messages, _numbers(g), strict=True):
         fill_xyz(message.position, position)
         fill_quaternion(message.orientation, quaternion)
 
@@ -40,8 +44,7 @@ def fill_transforms(
     messages: Iterable[TransformStamped], g: np.ndarray, stamp: Time,
 ) -> None:
     """Fill N stamped transforms from homogeneous transforms (N, 4, 4)."""
-    positions, quaternions = g[:, :3, 3].tolist(), quaternion_from_matrix(g[:, :3, :3]).tolist()
-    for message, position, quaternion in zip(messages, positions, quaternions, strict=True):
+    for message, (position, quaternion) in zip(messages, _numbers(g), strict=True):
         message.header.stamp = stamp
         fill_xyz(message.transform.translation, position)
         fill_quaternion(message.transform.rotation, quaternion)
@@ -61,9 +64,23 @@ def make_backbone(shape: Mapping[str, RodShape], frame_id: str) -> Backbone:
     return message
 
 
-def fill_backbone(message: Backbone, shape: Mapping[str, RodShape], stamp: Time) -> None:
-    """Fill the message that `make_backbone` made for a robot of the same rods and stations."""
+def fill_backbone(
+    message: Backbone, shape: Mapping[str, RodShape], tip: np.ndarray, stamp: Time,
+) -> None:
+    """
+    Fill the message that `make_backbone` made for a robot of the same rods and stations.
+
+    Parameters
+    ----------
+    message : Backbone
+    shape : mapping of str to RodShape
+    tip : (4, 4) float64
+        Pose of the tip in base_link [m].
+    stamp : Time
+
+    """
     message.header.stamp = stamp
+    fill_poses([message.tip], tip[None])
     for state, rod in zip(message.rods, shape.values(), strict=True):
         fill_poses(state.poses, rod.poses)
         for v, u, strain in zip(state.linear_strains, state.angular_strains, rod.strains.tolist()):

@@ -19,6 +19,7 @@ from geometry_msgs.msg import TransformStamped
 import numpy as np
 from tf2_msgs.msg import TFMessage
 
+from ..errors import InvalidModel
 from ..robot import Robot, RodShape
 from .conversions import fill_transforms
 
@@ -40,11 +41,18 @@ class RobotFrames:
     """
 
     def __init__(self, robot: Robot, prefix: str, parent: str, stations: int) -> None:
+        for name, value in (('frame_prefix', prefix), ('parent_frame', parent)):
+            if value.startswith('/'):
+                raise InvalidModel(f'parameter {name}', value, 'without a leading slash')
         width = max(2, len(str(stations - 1)))
         self.base_link = f'{prefix}base_link'
         self.tip = f'{prefix}tip'
         self.of_rod = {
             rod: [f'{prefix}{rod}_{i:0{width}d}' for i in range(stations)] for rod in robot.rods}
+        own = [self.base_link, self.tip, *(f for of in self.of_rod.values() for f in of)]
+        if parent in own:
+            raise InvalidModel(
+                'parameter parent_frame', parent, "a frame that is not the robot's own")
         self._robot = robot
         self._parent = parent
         self._message = TFMessage(transforms=[

@@ -2,7 +2,8 @@
 What RViz and the viewer draw of a robot.
 
 Each part has a namespace, each marker an id in it that never changes: a rod is a chain of
-cylinders (or boxes) in the namespace of its name, discs and tendons have their own.
+cylinders (or boxes) in ``rods/<name>``, its discs are in ``discs/<name>``, a tendon is a line in
+``tendons/<name>``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ SLACK_COLOUR = (0.15, 0.60, 0.35, 1.0)  # a tendon without tension
 TAUT_COLOUR = (0.90, 0.20, 0.10, 1.0)  # at the upper limit of its tension
 FULL_TENSION = 10.0  # [N] that counts as taut where no limit is given
 TENDON_WIDTH = 0.08  # of its distance from the backbone
+THINNEST = 2e-4  # [m] that a tendon is drawn, and a part of a rod long
 
 
 class RobotMarkers:
@@ -51,8 +53,8 @@ class RobotMarkers:
                    for i in range(discs.count)]
             for name, discs in robot.discs.items()}
         self._tendons = {
-            name: _tendon_marker(tendon, shape[robot.rod_name(tendon.rod)], frame_id, i)
-            for i, (name, tendon) in enumerate(robot.tendons.items())}
+            name: _tendon_marker(name, tendon, shape[robot.rod_name(tendon.rod)], frame_id)
+            for name, tendon in robot.tendons.items()}
         self._message = MarkerArray(markers=[
             *(m for group in (self._rods, self._discs) for ms in group.values() for m in ms),
             *self._tendons.values()])
@@ -72,7 +74,10 @@ class RobotMarkers:
 
         """
         for name, markers in self._rods.items():
-            fill_poses((m.pose for m in markers), _chords(shape[name].poses)[0])
+            middles, lengths = _chords(shape[name].poses)
+            fill_poses((m.pose for m in markers), middles)
+            for marker, length in zip(markers, lengths.tolist(), strict=True):
+                marker.scale.z = max(length, THINNEST)  # a rod may stretch
         for name, markers in self._discs.items():
             rod = shape[self._robot.rod_name(self._robot.discs[name].rod)]
             fill_poses((m.pose for m in markers), _disc_poses(self._robot.discs[name], rod))
@@ -105,13 +110,12 @@ def _rod_markers(robot: Robot, name: str, shape: RodShape, frame_id: str) -> lis
     """Make one marker per interval between stations, as thick as the section in its middle."""
     rod = robot.rods[name]
     middles = 0.5 * (shape.arc_lengths[1:] + shape.arc_lengths[:-1])
-    lengths = _chords(shape.poses)[1]
-    sizes = np.column_stack([rod.outline(middles), lengths]).tolist()
+    sizes = np.column_stack([rod.outline(middles), np.ones(len(middles))]).tolist()
     kinds = [
         Marker.CUBE if isinstance(rod.segment_at(s).section, Rectangular) else Marker.CYLINDER
         for s in middles]
     return [
-        _marker(frame_id, name, i, kind, ROD_COLOUR, size)
+        _marker(frame_id, f'rods/{name}', i, kind, ROD_COLOUR, size)
         for i, (kind, size) in enumerate(zip(kinds, sizes, strict=True))]
 
 
@@ -146,10 +150,11 @@ def _disc_poses(discs: Discs, rod: RodShape) -> np.ndarray:
     return rod.poses_at(np.linspace(0.0, rod.arc_lengths[-1], discs.count + 1)[1:])
 
 
-def _tendon_marker(tendon: Tendon, rod: RodShape, frame_id: str, number: int) -> Marker:
-    width = TENDON_WIDTH * float(np.linalg.norm(tendon.routing.at(np.zeros(1))))
+def _tendon_marker(name: str, tendon: Tendon, rod: RodShape, frame_id: str) -> Marker:
+    offset = float(np.linalg.norm(tendon.routing.at(np.zeros(1))))
+    width = max(TENDON_WIDTH * offset, THINNEST)
     marker = _marker(
-        frame_id, 'tendons', number, Marker.LINE_STRIP, SLACK_COLOUR, (width, 0.0, 0.0))
+        frame_id, f'tendons/{name}', 0, Marker.LINE_STRIP, SLACK_COLOUR, (width, 0.0, 0.0))
     marker.points = [Point() for _ in _tendon_path(tendon, rod)]
     return marker
 

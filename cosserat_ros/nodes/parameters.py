@@ -7,8 +7,11 @@ from typing import Any, NamedTuple, Optional
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 
 from ..errors import CosseratError
+
+KINDS = {float: 'a number', int: 'a whole number', str: 'a text', bool: 'true or false'}
 
 
 class InvalidParameter(CosseratError):
@@ -44,14 +47,18 @@ class Parameter(NamedTuple):
 
 def declare(node: Node, parameters: tuple[Parameter, ...]) -> None:
     """Declare all parameters of a node, or raise `InvalidParameter`."""
+    given = node._parameter_overrides  # of the command line, as rclpy keeps them
     for parameter in parameters:
+        name, default = parameter.name, parameter.default
+        value = given[name].value if name in given else default
+        if isinstance(default, float) and type(value) is int:  # 60 for 60.0
+            given[name] = RosParameter(name, value=float(value))
         try:
-            node.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
+            node.declare_parameter(name, default, parameter.descriptor())
         except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-            value = node._parameter_overrides[parameter.name].value  # as rclpy keeps them
-            allowed = type(parameter.default).__name__
+            allowed = KINDS[type(default)]
             if parameter.range is not None:
                 allowed += f' from {parameter.range[0]:g} to {parameter.range[1]:g}'
             raise InvalidParameter(
-                f'parameter {parameter.name} must be a {allowed}, got {value!r} '
+                f'parameter {name} must be {allowed}, got {value!r} '
                 f'({parameter.description})') from error

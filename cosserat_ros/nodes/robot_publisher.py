@@ -45,6 +45,7 @@ class RobotPublisher:
         shape: Mapping[str, RodShape],
     ) -> None:
         self._node = node
+        self._robot = robot
         self._frames = frames
         self._markers = RobotMarkers(robot, shape, frames.base_link)
         self._backbone = make_backbone(shape, frames.base_link)
@@ -64,7 +65,7 @@ class RobotPublisher:
     def publish(self, shape: Mapping[str, RodShape], joints: JointState, stamp: Time) -> None:
         """Publish one instant."""
         joints.header.stamp = stamp
-        fill_backbone(self._backbone, shape, stamp)
+        fill_backbone(self._backbone, shape, self._robot.tip_pose(shape), stamp)
         self._topics['tf'].publish(self._frames.moving(shape, stamp))
         self._topics['joints'].publish(joints)
         self._topics['markers'].publish(self._markers.message(shape, joints.effort, stamp))

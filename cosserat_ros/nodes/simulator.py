@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Optional
 
 from ament_index_python.packages import get_package_share_directory
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -45,7 +44,7 @@ class Simulator(LifecycleNode):
     def __init__(self) -> None:
         super().__init__('simulator')
         declare(self, PARAMETERS)
-        self.add_on_set_parameters_callback(self._on_set_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer: Optional[Timer] = None
 
@@ -62,17 +61,22 @@ class Simulator(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the robot and offer its topics."""
         try:
-            self._robot = load(find_robot(self._value('robot')))
-        except CosseratError as error:
-            self.get_logger().fatal(str(error))
+            self._configure()
+        except Exception as error:  # rclpy would drop it without a word
+            known = isinstance(error, CosseratError)
+            reason = str(error) if known else f'{type(error).__name__}: {error}'
+            self.get_logger().fatal(' '.join(reason.split()))
             return TransitionCallbackReturn.FAILURE
+        return super().on_configure(state)
+
+    def _configure(self) -> None:
+        self._robot = load(find_robot(self._value('robot')))
         stations = self._value('stations')
         frames = RobotFrames(
             self._robot, self._value('frame_prefix'), self._value('parent_frame'), stations)
         self._shape = self._robot.rest_shape(stations)
         self._joints = joints_at_rest(self._robot)
         self._publisher = RobotPublisher(self, self._robot, frames, self._shape)
-        return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to publish."""
@@ -118,11 +122,10 @@ class Simulator(LifecycleNode):
     def _publish(self) -> None:
         self._publisher.publish(self._shape, self._joints, self._now())
 
-    def _on_set_parameters(self, parameters: list[RosParameter]) -> SetParametersResult:
+    def _apply_parameters(self, parameters: list[RosParameter]) -> None:
         for parameter in parameters:
             if parameter.name == 'publish_rate' and self._timer is not None:
                 self._start_timer(parameter.value)
-        return SetParametersResult(successful=True)
 
 
 def find_robot(name: str) -> Path:

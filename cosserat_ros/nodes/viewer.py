@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 import errno
 from functools import partial
+import importlib.util
 import logging
 import math
 import socket
@@ -192,7 +193,8 @@ class Viewer(Node):
 
     def destroy_node(self) -> None:
         """Stop serving the page, too."""
-        self._page.close()
+        if hasattr(self, '_page'):  # not if it could not be opened
+            self._page.close()
         super().destroy_node()
 
     # ------------------------------------------------------------ parameters
@@ -387,6 +389,8 @@ class Viewer(Node):
 
 def open_page(host: str, port: int, show_frames: bool) -> Page:
     """Serve the page exactly there, or raise `StartError`."""
+    if importlib.util.find_spec('viser') is None:
+        raise StartError('the viewer needs viser, which is not installed: see README.md')
     check_address(host, port)
     logging.getLogger('websockets').setLevel(logging.CRITICAL)  # a caller's fault is not ours
     page = Page(host, port, show_frames)
