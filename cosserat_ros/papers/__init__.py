@@ -1,0 +1,7 @@
+"""
+The papers' own methods, to be read beside the papers, and as oracles for the engine.
+
+`shooting` is the method of Till 2019. `collocation` solves the same equations in a way that has no
+smallest time step and is of fourth order in arc length: what it and the engine do not agree on is
+the error of one of them.
+"""
