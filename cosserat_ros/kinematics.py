@@ -1,0 +1,381 @@
+r"""
+Kinematics of one rod: positions, velocities, accelerations of all nodes, and their variations.
+
+Everything is an explicit function of the coordinates q (see :mod:`cosserat_ros.strain`), and each
+formula here is its exact derivative. World frame, ``t = R v``:
+
+    Om   = sum R a,             a = T o_t                             (o: exponents of the chain)
+    Om_t = sum R b + Om x R a,  b = T o_tt + (dT/do . o_t) o_t
+    t_t  = R v_t + Om x t
+    t_tt = R v_tt + Om_t x t + Om x (Om x t + 2 R v_t)
+    p = p_0 + W t, p_t = p_0,t + W t_t, p_tt = p_0,tt + W t_tt
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .kernels import kernel
+from .lie import _stumpff
+
+
+class Base(NamedTuple):
+    """Motion of the rod's base, world frame."""
+
+    R: np.ndarray      # (3, 3) body to world
+    p: np.ndarray      # (3,) [m]
+    Om: np.ndarray     # (3,) angular velocity [rad/s]
+    p_t: np.ndarray    # (3,) [m/s]
+    Om_t: np.ndarray   # (3,) [rad/s^2]
+    p_tt: np.ndarray   # (3,) [m/s^2]
+
+
+class State(NamedTuple):
+    """Kinematics of all stations and nodes; world frame unless said otherwise."""
+
+    Rc: np.ndarray       # (M + 1, 3, 3) rotation after each exponential of the chain
+    Omega: np.ndarray    # (M, 3) exponents [rad]
+    Omega_t: np.ndarray  # (M, 3)
+    Omega_tt: np.ndarray  # (M, 3)
+    Om: np.ndarray       # (M + 1, 3) angular velocity
+    Om_t: np.ndarray     # (M + 1, 3) angular acceleration
+    step: np.ndarray     # (M, 3) Om_e - Om_{e-1}
+    step_t: np.ndarray   # (M, 3) R b, see `_chain`
+    xi: np.ndarray       # (N, 6) strain, body frame
+    xi_t: np.ndarray     # (N, 6)
+    xi_tt: np.ndarray    # (N, 6)
+    t: np.ndarray        # (N, 3) R v
+    t_t: np.ndarray      # (N, 3)
+    t_tt: np.ndarray     # (N, 3)
+    p: np.ndarray        # (N, 3) [m]
+    p_t: np.ndarray      # (N, 3)
+    p_tt: np.ndarray     # (N, 3)
+    p_end: np.ndarray    # (E, 3) position of the elements' ends [m]
+
+
+# --- Small algebra -------------------------------------------------------------------------------
+
+@kernel
+def cross(a, b, out):
+    x = a[1] * b[2] - a[2] * b[1]
+    y = a[2] * b[0] - a[0] * b[2]
+    z = a[0] * b[1] - a[1] * b[0]
+    out[0] = x
+    out[1] = y
+    out[2] = z
+
+
+@kernel
+def rotate(R, a, out):
+    """Write R a."""
+    for i in range(3):
+        out[i] = R[i, 0] * a[0] + R[i, 1] * a[1] + R[i, 2] * a[2]
+
+
+@kernel
+def rotate_back(R, a, out):
+    """Write R^T a."""
+    for i in range(3):
+        out[i] = R[0, i] * a[0] + R[1, i] * a[1] + R[2, i] * a[2]
+
+
+@kernel
+def tangent_and_slope(o, w, T, D):
+    """Write T = T_l(o) and D = d(T_l(o) w)/do, both (3, 3)."""
+    x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
+    _, c1, c2, c3, c4, c5, _, _ = _stumpff(x)
+    c1s, c2s, c3s = c3 - c2, 2.0 * c4 - c3, 3.0 * c5 - c4
+    ow = o[0] * w[0] + o[1] * w[1] + o[2] * w[2]
+    oxw = (o[1] * w[2] - o[2] * w[1], o[2] * w[0] - o[0] * w[2], o[0] * w[1] - o[1] * w[0])
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        for m in range(3):
+            T[i, m] = c3 * o[i] * o[m]
+            D[i, m] = (c1s * w[i] + c2s * oxw[i] + c3s * o[i] * ow) * o[m] + c3 * o[i] * w[m]
+        T[i, i] += c1
+        D[i, i] += c3 * ow
+        T[i, j] -= c2 * o[k]
+        T[i, k] += c2 * o[j]
+        D[i, j] += c2 * w[k]
+        D[i, k] -= c2 * w[j]
+
+
+@kernel
+def _acceleration_slopes(o, w, E1, E2):
+    """
+    Write E1 = dh/do and E2 = dh/dw for h(o, w) = (d(T_l(o) w)/do) w, both (3, 3).
+
+    h is the part of the chain's acceleration that is quadratic in the rate w = o_t.
+    """
+    x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
+    _, _, c2, c3, c4, c5, c6, c7 = _stumpff(x)
+    c1s, c2s, c3s = c3 - c2, 2.0 * c4 - c3, 3.0 * c5 - c4
+    c1ss = 3.0 * c5 - 3.0 * c4 + c3
+    c2ss = 8.0 * c6 - 5.0 * c5 + c4
+    c3ss = 15.0 * c7 - 7.0 * c6 + c5
+    a = o[0] * w[0] + o[1] * w[1] + o[2] * w[2]
+    ww = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    oxw = (o[1] * w[2] - o[2] * w[1], o[2] * w[0] - o[0] * w[2], o[0] * w[1] - o[1] * w[0])
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        for m in range(3):
+            E1[i, m] = (
+                w[i] * ((c1ss + c3s) * a * o[m] + (c1s + c3) * w[m])
+                + oxw[i] * (c2ss * a * o[m] + c2s * w[m])
+                + o[i] * ((c3ss * a * a + c3s * ww) * o[m] + 2.0 * c3s * a * w[m]))
+            E2[i, m] = (
+                (c1s + c3) * w[i] * o[m] + c2s * oxw[i] * o[m]
+                + 2.0 * c3s * a * o[i] * o[m] + 2.0 * c3 * o[i] * w[m])
+        E1[i, i] += c3s * a * a + c3 * ww
+        E2[i, i] += (c1s + c3) * a
+        E1[i, j] += c2s * a * w[k]
+        E1[i, k] -= c2s * a * w[j]
+        E2[i, j] -= c2s * a * o[k]
+        E2[i, k] += c2s * a * o[j]
+
+
+@kernel
+def _exponential(o, E):
+    """Write exp(hat(o)), (3, 3)."""
+    x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
+    c0, c1, c2, _, _, _, _, _ = _stumpff(x)
+    for i in range(3):
+        j = (i + 1) % 3
+        k = (i + 2) % 3
+        for m in range(3):
+            E[i, m] = c2 * o[i] * o[m]
+        E[i, i] += c0
+        E[i, j] -= c1 * o[k]
+        E[i, k] += c1 * o[j]
+
+
+# --- Kinematics ----------------------------------------------------------------------------------
+
+@kernel
+def kinematics(d, base, q, q_t, q_tt):
+    """
+    Return the state of all nodes and stations.
+
+    Parameters
+    ----------
+    d : Discretisation
+    base : Base
+    q, q_t, q_tt : (n,) float64
+        Coordinates, rates and accelerations.
+
+    Returns
+    -------
+    State
+
+    """
+    xi, Omega = _expand(d, q)
+    xi_t, Omega_t = _expand(d, q_t)
+    xi_tt, Omega_tt = _expand(d, q_tt)
+    for k in range(xi.shape[0]):
+        for i in range(6):
+            xi[k, i] += d.rest_strain[k, i]
+    for e in range(Omega.shape[0]):
+        for i in range(3):
+            Omega[e, i] += d.rest_turn[e, i]
+    Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt)
+
+    t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt)
+    p, p_t, p_tt, p_end = _positions(d, base, t, t_t, t_tt)
+    return State(Rc, Omega, Omega_t, Omega_tt, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
+                 t, t_t, t_tt, p, p_t, p_tt, p_end)
+
+
+@kernel
+def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
+    """Return t = R v and its two time derivatives at the nodes, (N, 3) each."""
+    N = d.s.size
+    t, t_t, t_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
+    y, z = np.empty(3), np.empty(3)
+    for k in range(N):
+        e = d.station[k]
+        rotate(Rc[e], xi[k, :3], t[k])
+        cross(Om[e], t[k], y)
+        rotate(Rc[e], xi_t[k, :3], z)
+        for i in range(3):
+            t_t[k, i] = z[i] + y[i]           # R v_t + Om x t
+            y[i] += 2.0 * z[i]
+        cross(Om[e], y, z)                   # Om x (Om x t + 2 R v_t)
+        cross(Om_t[e], t[k], y)
+        for i in range(3):
+            t_tt[k, i] = y[i] + z[i]
+        rotate(Rc[e], xi_tt[k, :3], y)
+        for i in range(3):
+            t_tt[k, i] += y[i]
+    return t, t_t, t_tt
+
+
+@kernel
+def _positions(d, base, t, t_t, t_tt):
+    """Return p, p_t and p_tt at the nodes, (N, 3) each, and p at the elements' ends, (E, 3)."""
+    N, E = d.s.size, d.W.shape[0]
+    m = N // E
+    p, p_t, p_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
+    p_end = np.empty((E, 3))
+    start, start_t, start_tt = base.p.copy(), base.p_t.copy(), base.p_tt.copy()
+    for a in range(E):
+        first, last = a * m, (a + 1) * m
+        for k in range(first, last):
+            for i in range(3):
+                p[k, i], p_t[k, i], p_tt[k, i] = start[i], start_t[i], start_tt[i]
+                for j in range(m):
+                    weight = d.W[a, k - first, j]
+                    p[k, i] += weight * t[first + j, i]
+                    p_t[k, i] += weight * t_t[first + j, i]
+                    p_tt[k, i] += weight * t_tt[first + j, i]
+        for i in range(3):
+            for k in range(first, last):
+                start[i] += d.w[k] * t[k, i]
+                start_t[i] += d.w[k] * t_t[k, i]
+                start_tt[i] += d.w[k] * t_tt[k, i]
+            p_end[a, i] = start[i]
+    return p, p_t, p_tt, p_end
+
+
+@kernel
+def _expand(d, q):
+    """Return the strain that modes add at the nodes (N, 6), and to the exponents (M, 3)."""
+    xi, Omega = np.zeros((d.Phi.shape[0], 6)), np.zeros((d.turn.shape[0], 3))
+    for c in range(q.size):
+        i = d.component[c]
+        for k in range(xi.shape[0]):
+            xi[k, i] += d.Phi[k, c] * q[c]
+        if i >= 3:
+            for e in range(Omega.shape[0]):
+                Omega[e, i - 3] += d.turn[e, c] * q[c]
+    return xi, Omega
+
+
+@kernel
+def _chain(base, Omega, Omega_t, Omega_tt):
+    """
+    Return rotations, angular velocities and accelerations along the chain.
+
+    With a = T o_t and b = T o_tt + (dT/do . o_t) o_t in the frame before an exponential:
+    ``Om_e = Om + R a``, ``Om_t,e = Om_t + R b + Om x R a``.
+    """
+    M = Omega.shape[0]
+    Rc, Om, Om_t = np.empty((M + 1, 3, 3)), np.empty((M + 1, 3)), np.empty((M + 1, 3))
+    step, step_t = np.empty((M, 3)), np.empty((M, 3))
+    T, D, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    y, z = np.empty(3), np.empty(3)
+    for i in range(3):
+        Om[0, i], Om_t[0, i] = base.Om[i], base.Om_t[i]
+        for j in range(3):
+            Rc[0, i, j] = base.R[i, j]
+    for e in range(M):
+        _exponential(Omega[e], X)
+        for i in range(3):
+            for j in range(3):
+                Rc[e + 1, i, j] = (
+                    Rc[e, i, 0] * X[0, j] + Rc[e, i, 1] * X[1, j] + Rc[e, i, 2] * X[2, j])
+        tangent_and_slope(Omega[e], Omega_t[e], T, D)
+        rotate(T, Omega_t[e], y)
+        rotate(Rc[e], y, step[e])
+        rotate(T, Omega_tt[e], y)
+        rotate(D, Omega_t[e], z)
+        for i in range(3):
+            y[i] += z[i]
+        rotate(Rc[e], y, step_t[e])
+        cross(Om[e], step[e], z)
+        for i in range(3):
+            Om[e + 1, i] = Om[e, i] + step[e, i]
+            Om_t[e + 1, i] = Om_t[e, i] + step_t[e, i] + z[i]
+    return Rc, Om, Om_t, step, step_t
+
+
+# --- Variations ----------------------------------------------------------------------------------
+
+@kernel
+def turn_columns(d, x, cV, cA):
+    """
+    Return the variations of rotation, angular velocity and acceleration with each coordinate.
+
+    Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, n), world frame.
+    """
+    M, n = d.turn.shape
+    psi, dOm, dOm_t = np.zeros((M + 1, 3, n)), np.zeros((M + 1, 3, n)), np.zeros((M + 1, 3, n))
+    T, D, E1, E2 = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    A, A_t, A_tt = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    X = np.empty((3, 3))
+    for e in range(M):
+        R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
+        _acceleration_slopes(x.Omega[e], x.Omega_t[e], E1, E2)
+        tangent_and_slope(x.Omega[e], x.Omega_tt[e], T, X)
+        tangent_and_slope(x.Omega[e], x.Omega_t[e], T, D)
+        for i in range(3):
+            for j in range(3):
+                E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
+                D[i, j] += cV * T[i, j]
+        for i in range(3):
+            for j in range(3):
+                A[i, j] = R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j]
+                A_t[i, j] = R[i, 0] * D[0, j] + R[i, 1] * D[1, j] + R[i, 2] * D[2, j]
+                A_tt[i, j] = R[i, 0] * E1[0, j] + R[i, 1] * E1[1, j] + R[i, 2] * E1[2, j]
+        for c in range(n):
+            mu = d.turn[e, c]
+            j = max(d.component[c] - 3, 0)
+            y0, y1, y2 = psi[e, 0, c], psi[e, 1, c], psi[e, 2, c]
+            v0, v1, v2 = dOm[e, 0, c], dOm[e, 1, c], dOm[e, 2, c]
+            a0 = y1 * ra[2] - y2 * ra[1] + mu * A_t[0, j]
+            a1 = y2 * ra[0] - y0 * ra[2] + mu * A_t[1, j]
+            a2 = y0 * ra[1] - y1 * ra[0] + mu * A_t[2, j]
+            psi[e + 1, 0, c] = y0 + mu * A[0, j]
+            psi[e + 1, 1, c] = y1 + mu * A[1, j]
+            psi[e + 1, 2, c] = y2 + mu * A[2, j]
+            dOm[e + 1, 0, c] = v0 + a0
+            dOm[e + 1, 1, c] = v1 + a1
+            dOm[e + 1, 2, c] = v2 + a2
+            dOm_t[e + 1, 0, c] = (
+                dOm_t[e, 0, c] + y1 * rb[2] - y2 * rb[1] + mu * A_tt[0, j]
+                + v1 * ra[2] - v2 * ra[1] + Om[1] * a2 - Om[2] * a1)
+            dOm_t[e + 1, 1, c] = (
+                dOm_t[e, 1, c] + y2 * rb[0] - y0 * rb[2] + mu * A_tt[1, j]
+                + v2 * ra[0] - v0 * ra[2] + Om[2] * a0 - Om[0] * a2)
+            dOm_t[e + 1, 2, c] = (
+                dOm_t[e, 2, c] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
+                + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
+    return psi, dOm, dOm_t
+
+
+@kernel
+def add_cross(a, B, out, sign):
+    """Add sign a x B to out, for a (3,) and columns B (3, n)."""
+    for c in range(B.shape[1]):
+        b0, b1, b2 = B[0, c], B[1, c], B[2, c]
+        out[0, c] += sign * (a[1] * b2 - a[2] * b1)
+        out[1, c] += sign * (a[2] * b0 - a[0] * b2)
+        out[2, c] += sign * (a[0] * b1 - a[1] * b0)
+
+
+@kernel
+def add_rotated_back(R, B, out):
+    """Add R^T B to out, for columns B (3, n)."""
+    for i in range(3):
+        for c in range(B.shape[1]):
+            out[i, c] += R[0, i] * B[0, c] + R[1, i] * B[1, c] + R[2, i] * B[2, c]
+
+
+@kernel
+def add_scaled(R, f, B, out, factor):
+    """Add factor R diag(f) B to out, for columns B (3, n)."""
+    for i in range(3):
+        for c in range(B.shape[1]):
+            out[i, c] += factor * (
+                R[i, 0] * f[0] * B[0, c] + R[i, 1] * f[1] * B[1, c] + R[i, 2] * f[2] * B[2, c])
+
+
+@kernel
+def add(A, out, factor):
+    """Add factor A to out, for columns (3, n)."""
+    for i in range(3):
+        for c in range(A.shape[1]):
+            out[i, c] += factor * A[i, c]

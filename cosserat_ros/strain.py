@@ -1,0 +1,241 @@
+r"""
+Strain modes: a rod's shape as a few numbers, and the kinematics that follow from them.
+
+The strain is expanded in modes (Boyer 2020, eq. 23), ``xi(s) = xi*(s) + Phi(s) q``, separately on
+each element of the rod, so that it may jump where section, load or routing jump. Everything else
+is an integral of strain, done on Gauss points (*nodes*) of each element:
+
+- Rotations by a chain of exponentials, ``R_e = R_{e-1} exp(Omega_e)``, two between neighbouring
+  nodes, with ``Omega_e`` linear in q: a commutator-free Magnus method of order 4, exact where the
+  axis of bending is constant. (Order 4 in the distance of nodes, which is refined by `substeps`.)
+- Positions by spectral integration of ``t = R v``: ``p_k = p_0 + sum_j W_kj t_j``.
+
+Both are explicit functions of q, so that their variations, velocities and accelerations are exact
+derivatives of the discrete kinematics, and loads by its discrete adjoint are work-conjugate.
+
+=========  =================================================================
+Symbol     Meaning (see also `cosserat_ros.lie`)
+=========  =================================================================
+q          generalised coordinates: amplitudes of the strain modes, (n,)
+N, E       nodes of all elements, in order of s; elements
+M          exponentials of the chain
+c          index of a mode: one component of strain, on one element
+=========  =================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev, legendre, polynomial
+
+from .checked import Checked, choice, integer
+from .errors import InvalidModel
+from .rod import Rod
+
+COMPONENTS = ('shear_x', 'shear_y', 'stretch', 'bend_x', 'bend_y', 'twist')
+_FAMILIES = {
+    'legendre': legendre.legvander,
+    'chebyshev': chebyshev.chebvander,
+    'monomial': polynomial.polyvander,
+}
+
+
+@dataclass(frozen=True)
+class StrainModes(Checked):
+    """
+    Which strains a rod has, and how finely they are resolved on each element.
+
+    A component with 0 modes keeps its rest value (the selection matrix B of Boyer 2020,
+    section II-C): no shear and no stretch make a Kirchhoff rod.
+
+    Parameters
+    ----------
+    shear_x, shear_y, stretch, bend_x, bend_y, twist : int
+        Modes of each component: polynomials of degree 0, 1, ...
+    family : str
+        'legendre', 'chebyshev' or 'monomial': another basis of the same polynomials.
+    elements : int
+        Equal elements that each segment of the rod is divided into.
+    nodes : int
+        Gauss points of each element; 0 for three more than there are modes, at least 6.
+    substeps : int
+        Steps of the chain of rotations between neighbouring nodes.
+
+    """
+
+    shear_x: int = integer(least=0, most=40, default=2)
+    shear_y: int = integer(least=0, most=40, default=2)
+    stretch: int = integer(least=0, most=40, default=2)
+    bend_x: int = integer(least=0, most=40, default=5)
+    bend_y: int = integer(least=0, most=40, default=5)
+    twist: int = integer(least=0, most=40, default=3)
+    family: str = choice(*_FAMILIES, default='legendre')
+    elements: int = integer(least=1, most=1000, default=1)
+    nodes: int = integer(least=0, most=100, default=0)
+    substeps: int = integer(least=1, most=100, default=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not any(self.counts):
+            raise InvalidModel('modes', self.counts, 'at least one mode in some component')
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Modes of each component, in the order of `COMPONENTS`."""
+        return tuple(getattr(self, name) for name in COMPONENTS)
+
+    @property
+    def nodes_per_element(self) -> int:
+        """Gauss points of each element."""
+        return self.nodes or max(6, max(self.counts) + 3)
+
+
+class Discretisation(NamedTuple):
+    """
+    A rod and its modes as plain arrays, for kernels.
+
+    Nodes are in order of s, `m` of them on each element; the end of element i is station
+    ``end_station[i]`` of the chain, node k is station ``station[k]``: so many exponentials come
+    before it.
+    """
+
+    s: np.ndarray            # (N,) arc length of the nodes [m]
+    w: np.ndarray            # (N,) quadrature weights [m]
+    W: np.ndarray            # (E, m, m) integration from an element's start to its nodes [m]
+    stiffness: np.ndarray    # (N, 6) diagonal of (Kse, Kbt)
+    damping: np.ndarray      # (N, 6) diagonal of (Bse, Bbt)
+    inertia: np.ndarray      # (N, 6) per length
+    rest_strain: np.ndarray  # (N, 6)
+    component: np.ndarray    # (n,) int64, component of strain of each mode
+    Phi: np.ndarray          # (N, n) value of each mode at each node
+    rest_turn: np.ndarray    # (M, 3) Omega of the rest strain [rad]
+    turn: np.ndarray         # (M, n) Omega of each mode, along the axis of its component
+    station: np.ndarray      # (N,) int64, exponentials before each node
+    end_station: np.ndarray  # (E,) int64, exponentials before the end of each element
+    breaks: np.ndarray       # (E + 1,) arc length of the elements' ends [m]
+    elastic: np.ndarray      # (n, n) generalised stiffness, constant
+    viscous: np.ndarray      # (n, n) generalised damping, constant
+
+
+def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Discretisation:
+    """
+    Divide a rod into elements and evaluate all that does not depend on its state.
+
+    Parameters
+    ----------
+    rod : Rod
+    modes : StrainModes
+    breaks : sequence of float
+        Further arc lengths where strain may jump: point loads, ends of tendons [m].
+
+    """
+    ends = _element_ends(rod, modes.elements, breaks)
+    m, E = modes.nodes_per_element, len(ends) - 1
+    x, weights = legendre.leggauss(m)
+    integral = _integration_matrix(x)
+    length = np.diff(ends)
+    middle = 0.5 * (ends[1:] + ends[:-1])
+    s = (middle[:, None] + 0.5 * length[:, None] * x).ravel()
+    component = np.repeat(np.arange(6), modes.counts)
+    degree = np.concatenate([np.arange(count) for count in modes.counts])
+    n = len(component)
+
+    Phi = np.zeros((E * m, E * n))
+    chains = [_chain(rod, modes, ends[i], ends[i + 1], x, component, degree) for i in range(E)]
+    per_element = len(chains[0].turn)
+    turn = np.zeros((E * per_element, E * n))
+    for i, chain in enumerate(chains):
+        columns = slice(i * n, (i + 1) * n)
+        Phi[i * m:(i + 1) * m, columns] = _values(modes.family, x, degree)
+        turn[i * per_element:(i + 1) * per_element, columns] = chain.turn
+    first = per_element * np.arange(E)
+    steps_to_node = 2 * modes.substeps * np.arange(1, m + 1)
+    w = (0.5 * length[:, None] * weights).ravel()
+    component = np.tile(component, E)
+    stiffness, damping = rod.stiffness(s), rod.damping(s)
+    arrays = Discretisation(
+        s=s, w=w,
+        W=0.5 * length[:, None, None] * integral,
+        stiffness=stiffness, damping=damping, inertia=rod.inertia(s),
+        rest_strain=rod.rest_strain(s),
+        component=component, Phi=Phi,
+        rest_turn=np.concatenate([chain.rest_turn for chain in chains]), turn=turn,
+        station=(first[:, None] + steps_to_node).ravel(), end_station=first + per_element,
+        breaks=ends, elastic=_gram(Phi, component, w, stiffness),
+        viscous=_gram(Phi, component, w, damping))
+    # One layout for all rods: kernels are compiled once, and their products are fast.
+    return Discretisation(*map(np.ascontiguousarray, arrays))
+
+
+def _gram(
+    Phi: np.ndarray, component: np.ndarray, w: np.ndarray, law: np.ndarray,
+) -> np.ndarray:
+    """Return the integral of Phi^T law Phi, (n, n), for a diagonal law (N, 6)."""
+    full = np.einsum('k,kc,kd,kc->cd', w, Phi, Phi, law[:, component])
+    return np.where(component[:, None] == component, full, 0.0)
+
+
+def _element_ends(rod: Rod, elements: int, breaks: Sequence[float]) -> np.ndarray:
+    """Return the arc lengths between which strain is smooth, (E + 1,) [m]."""
+    wanted = np.concatenate([
+        np.linspace(a, b, elements + 1) for a, b in zip(rod.breaks[:-1], rod.breaks[1:])])
+    further = np.asarray(breaks, dtype=float)
+    outside = further[~((further >= 0.0) & (further <= rod.length))]
+    if outside.size:
+        raise InvalidModel('breaks', float(outside[0]), f'within [0, {rod.length:g}] [m]')
+    ends = np.unique(np.concatenate([wanted, further]))
+    keep = np.concatenate([[True], np.diff(ends) > 1e-9 * rod.length])
+    keep[-1] = True
+    return ends[keep]
+
+
+def _values(family: str, x: np.ndarray, degree: np.ndarray) -> np.ndarray:
+    """Return the polynomials of the given degrees (n,) at x (k,) within [-1, 1]: (k, n)."""
+    return _FAMILIES[family](x, max(degree))[:, degree]
+
+
+def _integration_matrix(x: np.ndarray) -> np.ndarray:
+    """Return W with ``sum_j W_kj f(x_j)`` = integral of f from -1 to x_k, of degree m - 1."""
+    values = legendre.legvander(x, len(x) - 1)
+    integrals = np.stack([
+        legendre.legval(x, legendre.legint(row, lbnd=-1.0)) for row in np.eye(len(x))], axis=1)
+    return np.linalg.solve(values.T, integrals.T).T
+
+
+class _Chain(NamedTuple):
+    rest_turn: np.ndarray  # (steps, 3)
+    turn: np.ndarray       # (steps, n)
+
+
+def _chain(
+    rod: Rod, modes: StrainModes, start: float, end: float, x: np.ndarray,
+    component: np.ndarray, degree: np.ndarray,
+) -> _Chain:
+    """
+    Return the exponents of the chain of rotations along one element, linear in q.
+
+    On a step of length h about its middle, ``B_0 = int u ds`` and ``B_1 = int (s - s_mid) / h u
+    ds``; then ``exp(B_0 / 2 - 2 B_1) exp(B_0 / 2 + 2 B_1)`` is the rotation to order 4 (Blanes
+    and Moan 2006, method CF4; its order of factors turned because ``R_s = R hat(u)``).
+    """
+    knots = np.concatenate([[-1.0], x, [1.0]])
+    fine = np.interp(
+        np.arange((len(knots) - 1) * modes.substeps + 1) / modes.substeps,
+        np.arange(len(knots)), knots)
+    y, weights = legendre.leggauss(modes.nodes_per_element)
+    scale = 0.5 * (end - start)
+    rest_turn, turn = [], []
+    for a, b in zip(fine[:-1], fine[1:]):
+        points = 0.5 * (a + b) + 0.5 * (b - a) * y
+        measure = 0.5 * (b - a) * scale * weights
+        u_star = rod.rest_strain(0.5 * (start + end) + scale * points)[:, 3:]
+        Phi = np.where(component >= 3, _values(modes.family, points, degree), 0.0)
+        for sign in (-1.0, 1.0):
+            factor = measure * (0.5 + sign * y)  # 2 (s - s_mid) / h = y
+            rest_turn.append(factor @ u_star)
+            turn.append(factor @ Phi)
+    return _Chain(np.array(rest_turn), np.array(turn))

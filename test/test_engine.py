@@ -1,0 +1,318 @@
+"""Strain-mode engine: exact derivatives, closed forms, orders, and agreement with the oracle."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+from cosserat_ros.equations import residual, tangent
+from cosserat_ros.errors import InvalidModel
+from cosserat_ros.integrators import History, SCHEMES
+from cosserat_ros.kinematics import Base, kinematics
+from cosserat_ros.papers.cantilever import Cantilever
+from cosserat_ros.papers.collocation import CollocationSimulator
+from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.section import Circular, Rectangular
+from cosserat_ros.solver import RodSolver
+from cosserat_ros.strain import discretise, StrainModes
+
+STEEL = Material(207e9, 8000.0, shear_modulus=79e9)  # Till 2019, section 3
+L, EI = 0.4, 207e9 * np.pi * 1e-12 / 4
+TILL = Rod([Segment(L, Circular(1e-3), STEEL)])
+ACROSS = np.array([-9.81, 0.0, 0.0])
+KIRCHHOFF = StrainModes(shear_x=0, shear_y=0, stretch=0, bend_x=6, bend_y=6, twist=6)
+
+
+def odd_rod():
+    """Return a rod with everything: two segments, taper, rest shape, damping, flat section."""
+    return Rod([
+        Segment(0.2, Circular(2e-3), STEEL, tip_section=Circular(1e-3),
+                rest=RestShape(curvature=(1.0, -2.0, 0.5), tip_curvature=(0.0, 3.0, -1.0)),
+                damping=Damping(bending_and_twist=(1e-3, 2e-3, 3e-3),
+                                shear_and_stretch=(1.0, 2.0, 3.0))),
+        Segment(0.15, Rectangular(2e-3, 1e-3), STEEL, damping=Damping(relaxation_time=1e-4))])
+
+
+def moving_base(rng):
+    return Base(Rotation.from_rotvec(rng.normal(size=3)).as_matrix(), *rng.normal(size=(5, 3)))
+
+
+def all_loads(solver, rng):
+    """Return loads of every kind."""
+    none = solver.no_loads()
+    scale = (9.81, 1.0, 0.01, 1.0, 0.05, 1.0, 0.05, 0.0)
+    loads = [s * rng.normal(size=load.shape) for s, load in zip(scale, none)]
+    return type(none)(*loads)._replace(drag=np.array([0.03, 0.02, 0.01]))
+
+
+def random_motion(d, rng):
+    """Return q, q_t, q_tt of a strongly bent, fast rod."""
+    small = np.where(d.component < 3, 1e-3, 3.0)
+    return [factor * small * rng.normal(size=small.size) for factor in (1.0, 10.0, 300.0)]
+
+
+def derivative(f, h):
+    """Differentiate f at zero: central, sixth order."""
+    return sum(c * (f(k * h) - f(-k * h)) for k, c in ((1, 45.0), (2, -9.0), (3, 1.0))) / (60 * h)
+
+
+@pytest.fixture(params=[
+    StrainModes(), KIRCHHOFF, StrainModes(elements=2, family='chebyshev', shear_x=0, twist=1),
+    StrainModes(0, 0, 1, 3, 0, 2, family='monomial', substeps=2)])
+def case(request):
+    """Return a discretised odd rod, its moving base, loads of all kinds and a motion."""
+    rng = np.random.default_rng(7)
+    d = discretise(odd_rod(), request.param, breaks=[0.07])
+    solver = RodSolver(d, moving_base(rng))
+    return d, solver.base, all_loads(solver, rng), *random_motion(d, rng)
+
+
+# --- Derivatives ---------------------------------------------------------------------------------
+
+def test_velocities_and_accelerations_are_exact_derivatives(case):
+    d, base, _, q, q_t, q_tt = case
+    still = Base(base.R, base.p, *np.zeros((4, 3)))
+
+    def at(t):
+        return kinematics(d, still, q + t * q_t + t * t / 2 * q_tt, q_t + t * q_tt, q_tt)
+
+    now, h = at(0.0), 1e-4
+    for value, rate in (('p', 'p_t'), ('p_t', 'p_tt'), ('Om', 'Om_t'), ('t', 't_t'),
+                        ('t_t', 't_tt')):
+        expected = derivative(lambda t, name=value: getattr(at(t), name), h)
+        found = getattr(now, rate)
+        assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(found).max())
+    spin = derivative(lambda t: at(t).Rc[-1], h) @ now.Rc[-1].T
+    assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], now.Om[-1], rtol=1e-9)
+
+
+@pytest.mark.parametrize('cV, cA', [(0.0, 0.0), (300.0, 5e4)])
+def test_the_tangent_is_exact(case, cV, cA):
+    d, base, loads, q, q_t, q_tt = case
+    Q, x, P, M = residual(d, base, loads, q, q_t, q_tt)
+    K = tangent(d, loads, x, P, M, cV, cA)
+    step = np.where(d.component < 3, 1e-6, 1e-4)
+    for c, e in enumerate(np.eye(q.size)):
+        expected = derivative(lambda t, e=e: residual(
+            d, base, loads, q + t * e, q_t + cV * t * e, q_tt + cA * t * e)[0], step[c])
+        noise = np.finfo(float).eps * np.abs(Q) / step[c]  # of the difference
+        error = np.abs(K[:, c] - expected)
+        assert np.all(error < 1e-8 * np.abs(K[:, c]).max() + 5.0 * noise)
+
+
+def test_statics_is_the_gradient_of_an_energy():
+    rng = np.random.default_rng(3)
+    d = discretise(odd_rod(), StrainModes())
+    solver = RodSolver(d)
+    force = rng.normal(size=(2, 3))
+    loads = solver.no_loads()._replace(gravity=ACROSS, end_force=force)
+    q = random_motion(d, rng)[0]
+    zero = np.zeros_like(q)
+
+    def energy(q):
+        x = kinematics(d, solver.base, q, zero, zero)
+        potential = np.sum(d.w * d.inertia[:, 0] * (x.p @ ACROSS)) + np.sum(force * x.p_end)
+        return q @ d.elastic @ q / 2 - potential
+
+    Q = residual(d, solver.base, loads, q, zero, zero)[0]
+    for c, e in enumerate(np.eye(q.size)):
+        slope = derivative(lambda t, e=e: energy(q + t * e), 1e-6 if d.component[c] < 3 else 1e-3)
+        assert abs(Q[c] - slope) < 1e-8 * np.abs(Q).max()
+
+
+def test_the_chain_of_rotations_has_order_four():
+    rod = Rod([Segment(1.0, Circular(1e-2), STEEL, rest=RestShape(
+        curvature=(3.0, 1.0, -2.0), tip_curvature=(-1.0, 4.0, 2.0)))])
+    exact = rod.rest_poses(1.0)[:3, :3]
+    errors = []
+    for substeps in (1, 2, 4):
+        d = discretise(rod, StrainModes(substeps=substeps))
+        zero = np.zeros(d.component.size)
+        errors.append(np.abs(kinematics(d, RodSolver(d).base, zero, zero, zero).Rc[-1] - exact))
+    worst = [error.max() for error in errors]
+    assert worst[0] < 1e-4
+    assert_allclose(np.log2([worst[0] / worst[1], worst[1] / worst[2]]), 4.0, atol=0.3)
+
+
+# --- Closed forms --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('angle', [0.5, np.pi, 2 * np.pi, 4 * np.pi])
+def test_a_tip_moment_makes_a_circle(angle):
+    solver = RodSolver(discretise(TILL, StrainModes(nodes=24)))
+    loads = solver.no_loads()._replace(end_moment=np.array([[0.0, EI * angle / L, 0.0]]))
+    assert solver.statics(loads).converged
+    tip = L / angle * np.array([1 - np.cos(angle), 0.0, np.sin(angle)])
+    assert_allclose(solver.state().p_end[-1], tip, rtol=0, atol=1e-10 * L)
+
+
+def test_a_rolled_up_rod_is_unrolled():
+    ring = Rod([Segment(L, Circular(1e-3), STEEL, rest=RestShape(
+        curvature=(0.0, 2 * np.pi / L, 0.0)))])
+    solver = RodSolver(discretise(ring, StrainModes(nodes=16)))
+    assert_allclose(solver.state().p_end[-1], 0.0, atol=1e-12)
+    moment = np.array([[0.0, -EI * 2 * np.pi / L, 0.0]])
+    assert solver.statics(solver.no_loads()._replace(end_moment=moment)).converged
+    assert_allclose(solver.state().p_end[-1], [0.0, 0.0, L], atol=1e-10 * L)
+
+
+def test_the_elastica():
+    """An inextensible rod under a tip force across, against its differential equation."""
+    force = 2.0 * EI / L ** 2
+    theta0 = elastica_tip_angle(force)
+    sol = solve_ivp(lambda s, y: [y[1], -force / EI * np.cos(y[0]), np.sin(y[0]), np.cos(y[0])],
+                    [0.0, L], [0.0, theta0, 0.0, 0.0], rtol=1e-12, atol=1e-14, method='DOP853')
+    modes = StrainModes(shear_x=0, shear_y=0, stretch=0, bend_x=0, bend_y=10, twist=0)
+    solver = RodSolver(discretise(TILL, modes))
+    loads = solver.no_loads()._replace(end_force=np.array([[force, 0.0, 0.0]]))
+    assert solver.statics(loads).converged
+    assert_allclose(solver.state().p_end[-1], [sol.y[2, -1], 0.0, sol.y[3, -1]], atol=1e-9)
+
+
+def elastica_tip_angle(force):
+    """Return the curvature at the clamp for which that at the tip is zero."""
+    from scipy.optimize import brentq
+
+    def tip_curvature(k):
+        sol = solve_ivp(lambda s, y: [y[1], -force / EI * np.cos(y[0])], [0.0, L], [0.0, k],
+                        rtol=1e-12, atol=1e-14, method='DOP853')
+        return sol.y[1, -1]
+    return brentq(tip_curvature, 0.0, 4.0 * force * L / EI, xtol=1e-13)
+
+
+def test_the_first_four_frequencies_are_euler_bernoullis():
+    modes = StrainModes(shear_x=0, shear_y=0, stretch=0, bend_x=0, bend_y=12, twist=0)
+    d = discretise(TILL, modes)
+    solver = RodSolver(d)
+    zero = np.zeros(d.component.size)
+    _, x, P, M = residual(d, solver.base, solver.no_loads(), zero, zero, zero)
+    K = tangent(d, solver.no_loads(), x, P, M, 0.0, 0.0)
+    mass = tangent(d, solver.no_loads(), x, P, M, 0.0, 1.0) - K
+    found = np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(mass, K)).real))[:4]
+    beta = np.array([1.87510407, 4.69409113, 7.85475744, 10.99554073]) / L
+    assert_allclose(found, beta ** 2 * np.sqrt(EI / (8000 * np.pi * 1e-6)), rtol=1e-3)
+
+
+def test_modes_converge_spectrally_to_the_oracle():
+    """Statics in space under 3 N, against collocation with 160 elements."""
+    oracle = CollocationSimulator(Cantilever(TILL, time_step=1.0, elements=160))
+    force, moment = np.array([-3.0, 1.5, -1.0]), np.zeros(3)
+    for part in (0.25, 0.5, 0.75, 1.0):
+        assert oracle.statics(part * force, moment).converged
+    errors = []
+    for count in (3, 5, 7, 9):
+        solver = RodSolver(discretise(TILL, StrainModes(
+            count, count, count, count, count, count, substeps=4)))
+        loads = solver.no_loads()._replace(
+            gravity=np.array([0.0, 0.0, -9.81]), end_force=force[None])
+        assert solver.statics(loads).converged
+        errors.append(np.abs(solver.state().p_end[-1] - oracle.tip).max())
+    assert errors[-1] < 1e-7 and errors[0] > 1e3 * errors[-1], errors
+
+
+# --- Time ----------------------------------------------------------------------------------------
+
+def pendulum(scheme, steps):
+    """Integrate a damped pendulum over 2 s with these steps; return its last angle."""
+    q, v = np.array([1.0]), np.array([0.3])
+    past = History(q, v, -4.0 * np.sin(q) - 0.1 * v)
+    for dt in steps:
+        rule, x = scheme.rule(past, dt), past.q
+        for _ in range(20):
+            x_t = rule.cV * x + rule.hV
+            error = rule.cA * x + rule.hA + 4.0 * np.sin(x) + 0.1 * x_t
+            x = x - error / (rule.cA + 4.0 * np.cos(x) + 0.1 * rule.cV)
+        past = scheme.advance(past, x, dt)
+    return past.q[0]
+
+
+@pytest.mark.parametrize('pattern', [[1.0], [0.5, 1.5, 1.2, 0.8]], ids=['equal', 'uneven'])
+@pytest.mark.parametrize('name', SCHEMES)
+def test_schemes_have_their_order(name, pattern):
+    exact = solve_ivp(lambda t, y: [y[1], -4.0 * np.sin(y[0]) - 0.1 * y[1]], [0.0, 2.0],
+                      [1.0, 0.3], rtol=1e-13, atol=1e-13, method='DOP853').y[0, -1]
+    errors = [abs(pendulum(SCHEMES[name], np.resize(pattern, n) * 2.0 / n) - exact)
+              for n in (200, 400)]
+    order = np.log2(errors[0] / errors[1])
+    assert order > (0.9 if name == 'backward_euler' else 1.9)
+
+
+def released(scheme, dt, duration, modes=KIRCHHOFF):
+    """Return a solver of Till's benchmark, released from 0.5 N, after so many seconds."""
+    solver = RodSolver(discretise(TILL, modes), scheme=SCHEMES[scheme])
+    loads = solver.no_loads()._replace(gravity=ACROSS)
+    assert solver.statics(loads._replace(end_force=np.array([[-0.5, 0.0, 0.0]]))).converged
+    solver.start(loads)
+    for _ in range(round(duration / dt)):
+        assert solver.step(loads, dt).converged
+    return solver, loads
+
+
+@pytest.mark.parametrize('scheme', SCHEMES)
+@pytest.mark.parametrize('dt', [5e-3, 2e-3, 1e-3, 5e-4, 1e-4])
+def test_there_is_no_smallest_time_step(scheme, dt):
+    solver, _ = released(scheme, dt, 30 * dt)
+    assert np.isfinite(solver.state().p).all()
+
+
+def distance_to_oracle(dt, duration=0.12):
+    """Return the largest distance of tips [m] while a force comes and goes smoothly."""
+    still = np.zeros(3)
+    oracle = CollocationSimulator(Cantilever(
+        TILL, time_step=dt, elements=40, scheme='bdf_alpha', alpha=-0.2, gravity=tuple(ACROSS)))
+    assert oracle.statics(still, still).converged
+    solver = RodSolver(
+        discretise(TILL, StrainModes(4, 4, 4, 8, 8, 4)), scheme=SCHEMES['bdf_alpha'])
+    loads = solver.no_loads()._replace(gravity=ACROSS)
+    assert solver.statics(loads).converged
+    worst = 0.0
+    for i in range(1, round(duration / dt) + 1):
+        force = np.array([-0.5, 0.3, 0.0]) * np.sin(np.pi * i * dt / duration) ** 2
+        assert oracle.step(force, still).converged
+        assert solver.step(loads._replace(end_force=force[None]), dt).converged
+        worst = max(worst, np.abs(solver.state().p_end[-1] - oracle.tip).max())
+    return worst
+
+
+def test_motion_agrees_with_the_oracle():
+    """
+    To the order of the scheme.
+
+    The oracle applies it to velocities in the body frame (Till 2019, eq. 5), the engine to strain
+    rates: their difference is of the scheme's own order, and far below its error.
+    """
+    coarse, fine = distance_to_oracle(4e-3), distance_to_oracle(2e-3)
+    assert fine < 5e-6
+    assert np.log2(coarse / fine) > 1.7, (coarse, fine)
+
+
+def test_an_undamped_rod_keeps_its_energy():
+    """Average acceleration at 1 ms, about 1/110 of the first period, over 2 s."""
+    solver, loads = released('newmark', 1e-3, 0.0)
+    start, rest = solver.energy(loads), RodSolver(solver.d).energy(loads)
+    for _ in range(2000):
+        assert solver.step(loads, 1e-3).converged
+    assert abs(solver.energy(loads) - start) < 1e-3 * abs(start - rest)
+
+
+# --- What cannot be done -------------------------------------------------------------------------
+
+def test_absurd_loads_leave_the_state_as_it_was():
+    solver = RodSolver(discretise(TILL, StrainModes()))
+    before = solver.state().p_end.copy()
+    solution = solver.statics(solver.no_loads()._replace(end_force=np.full((1, 3), 1e300)))
+    assert not solution.converged and solution.message
+    assert np.isfinite(solution.q).all()
+    assert_allclose(solver.state().p_end, before)
+    solution = solver.step(solver.no_loads()._replace(end_force=np.full((1, 3), np.nan)), 1e-3)
+    assert not solution.converged and solver.time == 0.0
+    assert_allclose(solver.state().p_end, before)
+
+
+def test_modes_that_make_no_sense_are_refused():
+    with pytest.raises(InvalidModel, match='at least one mode'):
+        StrainModes(0, 0, 0, 0, 0, 0)
+    with pytest.raises(InvalidModel, match='family'):
+        StrainModes(family='fourier')
+    with pytest.raises(InvalidModel, match='breaks'):
+        discretise(TILL, StrainModes(), breaks=[0.5])
