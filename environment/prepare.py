@@ -368,8 +368,8 @@ def main(command: list[str]) -> int:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)  # SIGINT too: a background job starts with it ignored
     STATE.mkdir(exist_ok=True)
     # The lock goes with the file handle: not inherited by what is started, gone if we are killed.
     with (STATE / 'lock').open('w') as lock:
