@@ -17,6 +17,8 @@ from .kernels import kernel
 from .kinematics import Base, kinematics, State
 from .strain import Discretisation
 
+SLOW = 0.1  # of an update to the one before, above which the tangent is made anew
+NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
 CONVERGED, RUNNING_OUT, NOT_FINITE = 0, 1, 2
 _REASONS = {
     CONVERGED: '',
@@ -36,7 +38,7 @@ class Solution(NamedTuple):
 
 
 @kernel
-def newton(d, base, loads, q0, cV, hV, cA, hA, scale, tolerance, most, reach):
+def newton(d, base, loads, q0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, known):
     """
     Solve for q.
 
@@ -56,6 +58,9 @@ def newton(d, base, loads, q0, cV, hV, cA, hA, scale, tolerance, most, reach):
         Update at which to stop; iterations at which to give up.
     reach : float
         Largest update in one iteration: longer ones are shortened.
+    inverse : (n, n) float64
+        Of an earlier tangent, if `known`; overwritten by the last one used. An inverse is kept
+        while each update is a small part of the one before (`SLOW`), and then made anew.
 
     Returns
     -------
@@ -69,12 +74,20 @@ def newton(d, base, loads, q0, cV, hV, cA, hA, scale, tolerance, most, reach):
     size = np.inf
     for iteration in range(1, most + 1):
         Q, x, P, M = residual(d, base, loads, q, cV * q + hV, cA * q + hA)
-        K = tangent(d, loads, x, P, M, cV, cA)
-        for c in range(q.size):
-            if not (np.isfinite(Q[c]) and np.isfinite(K[c, c])):
-                return q0, NOT_FINITE, iteration, size
-        dq = np.linalg.solve(K, Q)
-        size = np.max(np.abs(dq) * scale)
+        previous = size
+        if known:
+            dq = np.dot(inverse, Q)
+            size = np.max(np.abs(dq) * scale)
+            known = size < SLOW * previous  # not if it is no number
+        if not known:
+            K = tangent(d, loads, x, P, M, cV, cA)
+            for c in range(q.size):
+                if not (np.isfinite(Q[c]) and np.isfinite(K[c, c])):
+                    return q0, NOT_FINITE, iteration, size
+            inverse[:] = np.linalg.inv(K)
+            dq = np.dot(inverse, Q)
+            size = np.max(np.abs(dq) * scale)
+            known = size < NEAR
         if not np.isfinite(size):
             return q0, NOT_FINITE, iteration, size
         q -= dq * min(1.0, reach / size) if size > 0.0 else dq
@@ -115,6 +128,8 @@ class RodSolver:
         n = d.component.size
         length = d.breaks[-1] - d.breaks[0]
         self._scale = np.where(d.component < 3, 1.0, length)
+        self._inverse = np.empty((n, n))
+        self._inverse_of: tuple[float, float] | None = None  # cV and cA that it was made for
         self._past = History(np.zeros(n), np.zeros(n), np.zeros(n))
         self.time = 0.0
 
@@ -142,12 +157,16 @@ class RodSolver:
             - np.sum(d.w * d.inertia[:, 0] * (x.p @ loads.gravity)))
 
     def _solve(self, loads: Loads, q: np.ndarray, rule: Rule) -> Solution:
+        known = self._inverse_of == (rule.cV, rule.cA) and rule.cA > 0.0
+        self._inverse_of = None
         try:
             q, status, iterations, size = newton(
                 self.d, self.base, loads, q, rule.cV, rule.hV, rule.cA, rule.hA, self._scale,
-                self.tolerance, self.MOST, self.REACH)
+                self.tolerance, self.MOST, self.REACH, self._inverse, known)
         except np.linalg.LinAlgError:
             return Solution(q, False, 1, np.inf, 'the tangent is singular')
+        if status == CONVERGED:
+            self._inverse_of = (rule.cV, rule.cA)
         return Solution(q, status == CONVERGED, iterations, size, _REASONS[status])
 
     def statics(self, loads: Loads, from_rest: bool = False) -> Solution:
