@@ -17,10 +17,10 @@ class Listener:
         self._executor.add_node(self.node)
         self.messages = {}
 
-    def subscribe(self, kind, topic, qos=10):
-        """Keep all messages of a topic in ``messages[topic]``."""
+    def subscribe(self, kind, topic, qos=10, raw=False):
+        """Keep all messages of a topic in ``messages[topic]``, raw ones as they came: as bytes."""
         kept = self.messages.setdefault(topic, [])
-        self.node.create_subscription(kind, topic, kept.append, qos)
+        self.node.create_subscription(kind, topic, kept.append, qos, raw=raw)
 
     def spin(self, seconds):
         """Receive for so long."""

@@ -39,13 +39,16 @@ def listener():
     listener.close()
 
 
-def listen(listener, node='/simulator', namespace=''):
+def listen(listener, namespace='', raw=False):
     """Subscribe to all that a simulator publishes."""
-    listener.subscribe(TFMessage, '/tf', QoSProfile(depth=100))
-    listener.subscribe(TFMessage, '/tf_static', LATCHED)
-    listener.subscribe(JointState, f'{namespace}/joint_states', qos_profile_sensor_data)
-    listener.subscribe(MarkerArray, f'{namespace}{node}/markers')
-    listener.subscribe(Backbone, f'{namespace}{node}/backbone')
+    for kind, topic, qos in (
+        (TFMessage, '/tf', QoSProfile(depth=100)),
+        (TFMessage, '/tf_static', LATCHED),
+        (JointState, f'{namespace}/joint_states', qos_profile_sensor_data),
+        (MarkerArray, f'{namespace}/simulator/markers', 10),
+        (Backbone, f'{namespace}/simulator/backbone', 10),
+    ):
+        listener.subscribe(kind, topic, qos, raw)
     return listener.messages
 
 
@@ -195,7 +198,7 @@ def test_the_backbone_message_carries_the_shape(start_node, listener):
 
 def test_the_rate_is_sixty_per_second(start_node, listener):
     start_node('simulator')
-    messages = listen(listener)
+    messages = listen(listener, raw=True)  # to make objects of them takes longer than to send them
     assert listener.spin_until(lambda: messages['/tf'] and messages['/simulator/markers'])
     topics = ['/tf', '/joint_states', '/simulator/markers', '/simulator/backbone']
     for _ in range(4):  # a busy machine may have a bad moment, not a bad quarter of a minute
