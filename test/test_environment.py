@@ -311,21 +311,23 @@ def test_two_demos_at_once_have_their_own_pages(demo, transforms):
     both = [demo(), demo()]
     addresses = [transforms.spin_until(lambda d=d: 'Open http' in d.output(), 20.0)
                  and re.search(r'Open (http://\S+)', d.output())[1] for d in both]
-    assert all(addresses) and len(set(addresses)) == 2
+    assert all(addresses) and len(set(addresses)) == 2, [d.output() for d in both]
     assert all(d.process.poll() is None for d in both)
 
 
 def test_the_demo_takes_another_port_if_its_own_is_taken(demo, transforms):
     with socket.socket() as other:
-        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # left by earlier demos
-        try:
-            other.bind(('127.0.0.1', 8080))
-            other.listen()
-        except OSError:
-            pass  # somebody else listens there: as good
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        deadline = time.monotonic() + 10.0
+        while other.getsockname()[1] != 8080 and time.monotonic() < deadline:
+            try:
+                other.bind(('127.0.0.1', 8080))
+            except OSError:
+                time.sleep(0.1)  # a viewer that was killed before is still on its way out
+        other.listen()
         process = demo()
         said = transforms.spin_until(lambda: 'Open http://127.0.0.1:' in process.output(), 20.0)
-        assert said and '8080' not in process.output()
+        assert said and '8080' not in process.output(), process.output()
 
 
 @pytest.mark.parametrize('variables, words', [
