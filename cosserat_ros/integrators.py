@@ -40,8 +40,16 @@ class History(NamedTuple):
     a: np.ndarray | None = None
 
 
+class _Stepping(Checked):
+    """What the schemes share."""
+
+    def advance(self, past: History, rule: Rule, q: np.ndarray, dt: float) -> History:
+        """Return the history after a step of dt [s] by `rule` that ended at q."""
+        return History(q, rule.cV * q + rule.hV, rule.cA * q + rule.hA, (past.q, past.q_t), dt)
+
+
 @dataclass(frozen=True)
-class BackwardEuler(Checked):
+class BackwardEuler(_Stepping):
     """First order, strongly damped."""
 
     def rule(self, past: History, dt: float) -> Rule:
@@ -49,13 +57,9 @@ class BackwardEuler(Checked):
         hV = -past.q / dt
         return Rule(1.0 / dt, hV, 1.0 / dt ** 2, (hV - past.q_t) / dt)
 
-    def advance(self, past: History, q: np.ndarray, dt: float) -> History:
-        """Return the history after a step that ended at q."""
-        return _advance(self.rule(past, dt), past, q, dt)
-
 
 @dataclass(frozen=True)
-class BDFAlpha(Checked):
+class BDFAlpha(_Stepping):
     """
     Two-step family of second order (Till 2019, section 2.3).
 
@@ -80,17 +84,9 @@ class BDFAlpha(Checked):
         hA = cV * hV + (c1 * past.q_t + c2 * q2_t + self.alpha * past.q_tt) / one
         return Rule(cV, hV, cV ** 2, hA)
 
-    def advance(self, past: History, q: np.ndarray, dt: float) -> History:
-        """Return the history after a step that ended at q."""
-        return _advance(self.rule(past, dt), past, q, dt)
-
-
-def _advance(rule: Rule, past: History, q: np.ndarray, dt: float) -> History:
-    return History(q, rule.cV * q + rule.hV, rule.cA * q + rule.hA, (past.q, past.q_t), dt)
-
 
 @dataclass(frozen=True)
-class GeneralisedAlpha(Checked):
+class GeneralisedAlpha(_Stepping):
     """
     Second order, with chosen damping of high frequencies (Chung and Hulbert 1993).
 
@@ -125,16 +121,16 @@ class GeneralisedAlpha(Checked):
             gamma * dt * c, past.q_t + dt * ((1.0 - gamma) * a + gamma * h),
             lag * c, lag * h + (alpha_m * a - alpha_f * past.q_tt) / (1.0 - alpha_f))
 
-    def advance(self, past: History, q: np.ndarray, dt: float) -> History:
-        """Return the history after a step that ended at q."""
+    def advance(self, past: History, rule: Rule, q: np.ndarray, dt: float) -> History:
+        """Return the history after a step of dt [s] by `rule` that ended at q."""
         _, _, beta, _ = self.constants
         a = past.q_tt if past.a is None else past.a
         a = (q - past.q - dt * past.q_t) / (beta * dt ** 2) - (0.5 - beta) / beta * a
-        return _advance(self.rule(past, dt), past, q, dt)._replace(a=a)
+        return super().advance(past, rule, q, dt)._replace(a=a)
 
 
 @dataclass(frozen=True)
-class Newmark(Checked):
+class Newmark(_Stepping):
     """Newmark's scheme (Boyer 2023, eq. 58); by default with the average acceleration."""
 
     beta: float = number('-', above=0.0, most=0.5, default=0.25)
@@ -147,10 +143,6 @@ class Newmark(Checked):
         return Rule(
             self.gamma * dt * c,
             past.q_t + dt * ((1.0 - self.gamma) * past.q_tt + self.gamma * h), c, h)
-
-    def advance(self, past: History, q: np.ndarray, dt: float) -> History:
-        """Return the history after a step that ended at q."""
-        return _advance(self.rule(past, dt), past, q, dt)
 
 
 Scheme = BackwardEuler | BDFAlpha | GeneralisedAlpha | Newmark

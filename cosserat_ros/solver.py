@@ -228,7 +228,7 @@ class RodSolver:
             solution = self._solve(loads, guess, rule)
             iterations += solution.iterations
             if solution.converged:
-                self._past = self.scheme.advance(self._past, solution.q, part)
+                self._past = self.scheme.advance(self._past, rule, solution.q, part)
                 left = left - part if left > 1.5 * part else 0.0
             elif part < self.LEAST_FRACTION * dt:
                 self._past, self.time = past, time

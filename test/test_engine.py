@@ -222,7 +222,7 @@ def pendulum(scheme, steps):
             x_t = rule.cV * x + rule.hV
             error = rule.cA * x + rule.hA + 4.0 * np.sin(x) + 0.1 * x_t
             x = x - error / (rule.cA + 4.0 * np.cos(x) + 0.1 * rule.cV)
-        past = scheme.advance(past, x, dt)
+        past = scheme.advance(past, rule, x, dt)
     return past.q[0]
 
 
