@@ -6,12 +6,14 @@ moments ``L_k`` (gravity, loads, minus inertia, weighted), and the same at the e
 
     P_j = sum_k W_kj F_k + w_j N_j^+          (work-conjugate to dt_j = R dv + psi x t)
     M_e = sum over stations after e of (t_j x P_j + L_j)
-    Q = K q + B q_t - sum_j Phi_j^T R_j^T P_j                 (components of v)
-    Q = K q + B q_t - sum_e turn_e^T T_e^T R_{e-1}^T M_e      (components of u)
+    Q = K q + B q_t + sum_j Phi_j^T S_j - sum_j Phi_j^T R_j^T P_j              (components of v)
+    Q = K q + B q_t + sum_j Phi_j^T S_j - sum_e turn_e^T T_e^T R_{e-1}^T M_e   (components of u)
 
-where ``N^+`` is what all beyond the element pulls with. World frame throughout; `T_e` is the left
-tangent of the exponential e. Statics is the same residual at ``q_t = q_tt = 0``. The tangent has
-one column per mode, carried through the same sums: nothing is differenced.
+where ``N^+`` is what all beyond the element pulls with, and S the stress that actuators add. World
+frame throughout; `T_e` is the left tangent of the exponential e. Statics is the same residual at
+``q_t = q_tt = 0``. A free base has six more coordinates, whose rows say that nothing holds it:
+``N_0 = 0`` and ``M_0 = 0``. The tangent has one column per coordinate, carried through the same
+sums: nothing is differenced.
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .actuators import add_curvature, lengths_and_gradients
 from .kernels import kernel
 from .kinematics import (
     add,
     add_cross,
+    add_rotated,
     add_rotated_back,
-    add_scaled,
     cross,
     kinematics,
     rotate,
@@ -35,8 +38,17 @@ from .kinematics import (
 )
 
 
+class Bodies(NamedTuple):
+    """Rigid bodies that a rod carries at the ends of its elements; those of no mass are none."""
+
+    mass: np.ndarray     # (E,) [kg]
+    offset: np.ndarray   # (E, 3) from the element's end to the centre of mass, body frame [m]
+    inertia: np.ndarray  # (E, 3) principal moments about the centre of mass [kg m^2]
+    axes: np.ndarray     # (E, 3, 3) their axes, as columns, body frame
+
+
 class Loads(NamedTuple):
-    """What acts on a rod from outside."""
+    """What acts on a rod from outside, what it carries, and what stresses it from within."""
 
     gravity: np.ndarray          # (3,) world frame [m/s^2]
     line_force: np.ndarray       # (N, 3) dead, world frame, at the nodes [N/m]
@@ -45,7 +57,21 @@ class Loads(NamedTuple):
     end_moment: np.ndarray       # (E, 3) likewise [N m]
     follower_force: np.ndarray   # (E, 3) body frame at the end of each element [N]
     follower_moment: np.ndarray  # (E, 3) likewise [N m]
-    drag: np.ndarray             # (3,) square-law, body frame: force -drag q|q| [kg/m^2]
+    stress: np.ndarray           # (N, 6) active, body frame: added to K eps [N, N m]
+    effort: np.ndarray           # (m,) of the actuators [N, or minus Pa]
+    square_drag: np.ndarray      # (3,) body frame: force -square_drag v|v| [kg/m^2]
+    linear_drag: np.ndarray      # (3,) likewise: force -linear_drag v [kg/(m s)]
+    bodies: Bodies
+
+
+def no_loads(nodes: int, elements: int, actuators: int = 0) -> Loads:
+    """Return loads that are all zero."""
+    N, E = nodes, elements
+    return Loads(
+        np.zeros(3), np.zeros((N, 3)), np.zeros((N, 3)), np.zeros((E, 3)), np.zeros((E, 3)),
+        np.zeros((E, 3)), np.zeros((E, 3)), np.zeros((N, 6)), np.zeros(actuators), np.zeros(3),
+        np.zeros(3), Bodies(
+            np.zeros(E), np.zeros((E, 3)), np.zeros((E, 3)), np.tile(np.eye(3), (E, 1, 1))))
 
 
 # --- Residual ------------------------------------------------------------------------------------
@@ -59,38 +85,32 @@ def node_loads(d, loads, x):
     """
     N = d.s.size
     F, L = np.empty((N, 3)), np.empty((N, 3))
-    w_body, h, y, speed = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    h, y, speed = np.empty(3), np.empty(3), np.empty(3)
     for k in range(N):
         R = x.Rc[d.station[k]]
         rotate_back(R, x.p_t[k], speed)
         for i in range(3):
-            y[i] = -loads.drag[i] * speed[i] * abs(speed[i])
+            y[i] = -(loads.square_drag[i] * abs(speed[i]) + loads.linear_drag[i]) * speed[i]
         rotate(R, y, h)
         for i in range(3):
             F[k, i] = d.w[k] * (
                 d.inertia[k, i] * (loads.gravity[i] - x.p_tt[k, i]) + loads.line_force[k, i]
                 + h[i])
-        # Rotary inertia in the body frame: J w_t + w x J w.
-        rotate_back(R, x.Om[d.station[k]], w_body)
-        rotate_back(R, x.Om_t[d.station[k]], y)
-        for i in range(3):
-            h[i] = d.inertia[k, 3 + i] * w_body[i]
-            y[i] *= d.inertia[k, 3 + i]
-        cross(w_body, h, speed)
-        for i in range(3):
-            y[i] += speed[i]
-        rotate(R, y, h)
+        _spin(R, x.Om[d.station[k]], x.Om_t[d.station[k]], d.inertia[k, 3:], h)
         for i in range(3):
             L[k, i] = d.w[k] * (loads.line_moment[k, i] - h[i])
     return F, L
 
 
 @kernel
-def end_loads(d, loads, x):
+def end_loads(d, loads, reaction, x):
     """Return forces and moments at the elements' ends, (E, 3) each, world frame."""
     E = d.W.shape[0]
     F, L = loads.end_force.copy(), loads.end_moment.copy()
     y = np.empty(3)
+    for i in range(3):
+        F[E - 1, i] += reaction[i]
+        L[E - 1, i] += reaction[3 + i]
     for a in range(E):
         R = x.Rc[d.end_station[a]]
         rotate(R, loads.follower_force[a], y)
@@ -99,7 +119,46 @@ def end_loads(d, loads, x):
         rotate(R, loads.follower_moment[a], y)
         for i in range(3):
             L[a, i] += y[i]
+        if loads.bodies.mass[a] > 0.0:
+            _carry(d, loads, x, a, F[a], L[a])
     return F, L
+
+
+@kernel
+def _carry(d, loads, x, a, F, L):
+    """Add weight and inertia of the body at the end of element a to F and L (3,)."""
+    e = d.end_station[a]
+    R, Om, Om_t = x.Rc[e], x.Om[e], x.Om_t[e]
+    arm, y, z = np.empty(3), np.empty(3), np.empty(3)
+    rotate(R, loads.bodies.offset[a], arm)
+    cross(Om, arm, y)
+    cross(Om, y, z)
+    cross(Om_t, arm, y)
+    for i in range(3):
+        z[i] = loads.bodies.mass[a] * (loads.gravity[i] - x.p_end_tt[a, i] - y[i] - z[i])
+        F[i] += z[i]
+    cross(arm, z, y)
+    for i in range(3):
+        L[i] += y[i]
+    _spin(np.dot(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], y)
+    for i in range(3):
+        L[i] -= y[i]
+
+
+@kernel
+def _spin(R, Om, Om_t, J, out):
+    """Write the rate of angular momentum of a body whose principal axes are the columns of R."""
+    w0 = R[0, 0] * Om[0] + R[1, 0] * Om[1] + R[2, 0] * Om[2]
+    w1 = R[0, 1] * Om[0] + R[1, 1] * Om[1] + R[2, 1] * Om[2]
+    w2 = R[0, 2] * Om[0] + R[1, 2] * Om[1] + R[2, 2] * Om[2]
+    y0 = J[0] * (R[0, 0] * Om_t[0] + R[1, 0] * Om_t[1] + R[2, 0] * Om_t[2])
+    y1 = J[1] * (R[0, 1] * Om_t[0] + R[1, 1] * Om_t[1] + R[2, 1] * Om_t[2])
+    y2 = J[2] * (R[0, 2] * Om_t[0] + R[1, 2] * Om_t[1] + R[2, 2] * Om_t[2])
+    y0 += (J[2] - J[1]) * w1 * w2  # Euler: J w_t + w x J w
+    y1 += (J[0] - J[2]) * w2 * w0
+    y2 += (J[1] - J[0]) * w0 * w1
+    for i in range(3):
+        out[i] = R[i, 0] * y0 + R[i, 1] * y1 + R[i, 2] * y2
 
 
 @kernel
@@ -153,36 +212,54 @@ def adjoint(d, x, F, L, F_end, L_end):
     return P, M, N_beyond
 
 
+class Balance(NamedTuple):
+    """What is out of balance, and what the tangent is made of."""
+
+    Q: np.ndarray         # (n,) generalised forces, zero in balance [J per unit of q]
+    N_base: np.ndarray    # (3,) force on the base [N]
+    P: np.ndarray         # (N, 3) of `adjoint`
+    M: np.ndarray         # (M + 1, 3) of `adjoint`
+    length: np.ndarray    # (m,) of the actuators [m, m^3]
+    gradient: np.ndarray  # (m, N, 6) of their lengths, see `lengths_and_gradients`
+
+
 @kernel
-def residual(d, base, loads, q, q_t, q_tt):
+def residual(d, base, loads, paths, reaction, q, q_t, q_tt):
     """
-    Return the generalised forces out of balance, and what the tangent is made of.
+    Return the generalised forces out of balance, and the state they belong to.
 
     Parameters
     ----------
     d : Discretisation
     base : Base
     loads : Loads
+    paths : Paths
+    reaction : (6,) float64
+        Force and moment by which the tip is held, world frame [N, N m].
     q, q_t, q_tt : (n,) float64
 
     Returns
     -------
-    Q : (n,) float64
-        Zero in balance [J per unit of q].
-    x : State
-    P, M : float64 arrays
-        Of `adjoint`.
+    Balance, State
 
     """
     x = kinematics(d, base, q, q_t, q_tt)
     F, L = node_loads(d, loads, x)
-    F_end, L_end = end_loads(d, loads, x)
-    P, M, _ = adjoint(d, x, F, L, F_end, L_end)
-    force = np.empty((d.s.size, 3))
+    F_end, L_end = end_loads(d, loads, reaction, x)
+    P, M, N_base = adjoint(d, x, F, L, F_end, L_end)
+    length, gradient = lengths_and_gradients(paths, x.xi)
+    stress = np.empty((d.s.size, 6))  # weighted, less what the loads do
+    y = np.empty(3)
     for k in range(d.s.size):
-        rotate_back(x.Rc[d.station[k]], P[k], force[k])
+        rotate_back(x.Rc[d.station[k]], P[k], y)
+        for i in range(6):
+            stress[k, i] = d.w[k] * loads.stress[k, i]
+            for j in range(length.size):
+                stress[k, i] += loads.effort[j] * gradient[j, k, i]
+        for i in range(3):
+            stress[k, i] -= y[i]
     moment = np.empty((x.Omega.shape[0], 3))
-    T, D, y = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    T, D = np.empty((3, 3)), np.empty((3, 3))
     for e in range(moment.shape[0]):
         rotate_back(x.Rc[e], M[e + 1], y)
         tangent_and_slope(x.Omega[e], y, T, D)
@@ -192,40 +269,52 @@ def residual(d, base, loads, q, q_t, q_tt):
         for b in range(q.size):
             Q[c] += d.elastic[c, b] * q[b] + d.viscous[c, b] * q_t[b]
         i = d.component[c]
-        if i < 3:
-            for k in range(force.shape[0]):
-                Q[c] -= d.Phi[k, c] * force[k, i]
-        else:
+        for k in range(stress.shape[0]):
+            Q[c] += d.Phi[k, c] * stress[k, i]
+        if i >= 3:
             for e in range(moment.shape[0]):
                 Q[c] -= d.turn[e, c] * moment[e, i - 3]
-    return Q, x, P, M
+    return Balance(Q, N_base, P, M, length, gradient), x
 
 
 # --- Tangent -------------------------------------------------------------------------------------
 
 @kernel
-def tangent(d, loads, x, P, M, cV, cA):
+def tangent(d, loads, paths, x, balance, cV, cA, base_turn):
     """
-    Return the derivative of the residual with q, (n, n), where q_t and q_tt follow q.
+    Return the derivatives of the residual and of the tip with the coordinates.
 
     Parameters
     ----------
     d : Discretisation
     loads : Loads
+    paths : Paths
     x : State
-    P, M : float64 arrays
-        Of `adjoint` at this state.
+    balance : Balance
+        At this state.
     cV, cA : float
         ``q_t = cV q + ...`` [1/s] and ``q_tt = cA q + ...`` [1/s^2]; 0 in statics.
+    base_turn : (0 or 1, 3) float64
+        The turn of a free base since the last instant; no row if it is not free.
+
+    Returns
+    -------
+    K : (C, C) float64
+        Of Q, and with a free base of -N_base and -M_base below. Its C columns belong to q, and to
+        the position and the turn of a free base.
+    J : (6, C) float64
+        Of the tip: its position, and its rotation (world frame).
 
     """
     n = d.Phi.shape[1]
-    psi, dOm, dOm_t = turn_columns(d, x, cV, cA)
+    psi, dOm, dOm_t = turn_columns(d, x, cV, cA, base_turn)
+    C = psi.shape[2]
     dt, dt_t, dt_tt = _node_columns(d, x, psi, dOm, dOm_t, cV, cA)
-    dF, dL = _load_columns(d, loads, x, psi, dOm, dOm_t, dt_t, dt_tt)
-    force, dM = _adjoint_columns(d, loads, x, P, psi, dt, dF, dL)
-    moment = _moment_columns(d, x, M, dM, psi)
-    K = np.empty((n, n))
+    dF, dL, dF_end, dL_end, J = _load_columns(
+        d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA)
+    force, dM, dN = _adjoint_columns(d, x, balance.P, psi, dt, dF, dL, dF_end, dL_end)
+    moment = _moment_columns(d, x, balance.M, dM, psi)
+    K = np.zeros((C, C))
     for b in range(n):
         for c in range(n):
             K[b, c] = d.elastic[b, c] + cV * d.viscous[b, c]
@@ -234,7 +323,24 @@ def tangent(d, loads, x, P, M, cV, cA):
             _subtract(d.Phi, force, b, i, K)
         else:
             _subtract(d.turn, moment, b, i - 3, K)
-    return K
+    for b in range(n, C):
+        for c in range(C):
+            K[b, c] = -dN[b - n, c] if b < n + 3 else -dM[0, b - n - 3, c]
+    if balance.length.size > 0:
+        _add_actuators(d, loads, paths, x, K)
+    return K, J
+
+
+@kernel
+def _add_actuators(d, loads, paths, x, K):
+    """Add what the actuators' forces change with strain."""
+    N, n = d.Phi.shape
+    H = np.zeros((N, 6, 6))
+    add_curvature(paths, loads.effort, x.xi, H)
+    for k in range(N):
+        for b in range(n):
+            for c in range(n):
+                K[b, c] += d.Phi[k, b] * H[k, d.component[b], d.component[c]] * d.Phi[k, c]
 
 
 @kernel
@@ -249,18 +355,19 @@ def _subtract(weights, columns, b, i, K):
 
 @kernel
 def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
-    """Return the variations of t, t_t and t_tt at the nodes, (N, 3, n) each."""
+    """Return the variations of t, t_t and t_tt at the nodes, (N, 3, C) each."""
     N, n = d.Phi.shape
-    dt, dt_t, dt_tt = np.zeros((N, 3, n)), np.zeros((N, 3, n)), np.zeros((N, 3, n))
+    C = psi.shape[2]
+    dt, dt_t, dt_tt = np.zeros((N, 3, C)), np.zeros((N, 3, C)), np.zeros((N, 3, C))
     Rv_t, Rv_tt, y = np.empty(3), np.empty(3), np.empty(3)
-    inner = np.empty((3, n))
+    inner = np.empty((3, C))
     for k in range(N):
         e = d.station[k]
         R, Om, t = x.Rc[e], x.Om[e], x.t[k]
         rotate(R, x.xi_t[k, :3], Rv_t)
         rotate(R, x.xi_tt[k, :3], Rv_tt)
         for i in range(3):
-            for c in range(n):
+            for c in range(C):
                 inner[i, c] = 0.0  # of Om x t + 2 R v_t
         for c in range(n):
             j = d.component[c]
@@ -290,14 +397,23 @@ def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
 
 
 @kernel
-def _load_columns(d, loads, x, psi, dOm, dOm_t, dt_t, dt_tt):
-    """Return the variations of the node loads F and L, (N, 3, n) each."""
+def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
+    """
+    Return the variations of the loads at nodes and ends, and of the tip.
+
+    dF, dL (N, 3, C), dF_end, dL_end (E, 3, C), and J (6, C) of `tangent`.
+    """
     N, n = d.Phi.shape
-    E = d.W.shape[0]
+    C, E = psi.shape[2], d.W.shape[0]
     m = N // E
-    dF, dL = np.zeros((N, 3, n)), np.zeros((N, 3, n))
-    start_t, start_tt, dp_t = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
-    drags = loads.drag[0] != 0.0 or loads.drag[1] != 0.0 or loads.drag[2] != 0.0
+    dF, dL = np.zeros((N, 3, C)), np.zeros((N, 3, C))
+    dF_end, dL_end = np.zeros((E, 3, C)), np.zeros((E, 3, C))
+    J = np.zeros((6, C))
+    start, start_t, start_tt = J[:3], np.zeros((3, C)), np.zeros((3, C))
+    dp_t = np.empty((3, C))
+    for c in range(n, min(n + 3, C)):  # position of a free base
+        start[c - n, c], start_t[c - n, c], start_tt[c - n, c] = 1.0, cV, cA
+    drags = np.any(loads.square_drag != 0.0) or np.any(loads.linear_drag != 0.0)
     for a in range(E):
         first, last = a * m, (a + 1) * m
         for k in range(first, last):
@@ -305,40 +421,80 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt_t, dt_tt):
             for j in range(m):
                 add(dt_tt[first + j], dF[k], d.W[a, k - first, j])
             for i in range(3):
-                for c in range(n):
+                for c in range(C):
                     dF[k, i, c] *= -d.w[k] * d.inertia[k, i]
                     dp_t[i, c] = start_t[i, c]
             if drags:
                 for j in range(m):
                     add(dt_t[first + j], dp_t, d.W[a, k - first, j])
                 _drag_columns(d, loads, x, k, psi, dp_t, dF[k])
-            _spin_columns(d, x, k, psi, dOm, dOm_t, dL[k])
+            e = d.station[k]
+            _spin_columns(
+                x.Rc[e], x.Om[e], x.Om_t[e], d.inertia[k, 3:], d.w[k],
+                psi[e], dOm[e], dOm_t[e], dL[k])
         for k in range(first, last):
+            add(dt[k], start, d.w[k])
             add(dt_t[k], start_t, d.w[k])
             add(dt_tt[k], start_tt, d.w[k])
-    return dF, dL
+        _end_columns(d, loads, x, a, psi, dOm, dOm_t, start_tt, dF_end[a], dL_end[a])
+    add(psi[d.end_station[E - 1]], J[3:], 1.0)
+    return dF, dL, dF_end, dL_end, J
 
 
 @kernel
-def _adjoint_columns(d, loads, x, P, psi, dt, dF, dL):
-    """Return the variations of R^T P (N, 3, n) and of M (M + 1, 3, n)."""
-    N, n = d.Phi.shape
-    E = d.W.shape[0]
+def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
+    """Add the variation of what acts at the end of element a to dF and dL (3, C)."""
+    e = d.end_station[a]
+    R, mass = x.Rc[e], loads.bodies.mass[a]
+    y, z = np.empty(3), np.empty(3)
+    rotate(R, loads.follower_force[a], y)
+    add_cross(y, psi[e], dF, -1.0)
+    rotate(R, loads.follower_moment[a], y)
+    add_cross(y, psi[e], dL, -1.0)
+    if mass == 0.0:
+        return
+    # The force -m (p_tt + Om_t x arm + Om x (Om x arm) - g), and its moment about the end.
+    Om, Om_t = x.Om[e], x.Om_t[e]
+    arm, force = np.empty(3), np.empty(3)
+    rotate(R, loads.bodies.offset[a], arm)
+    darm = np.zeros(psi[e].shape)
+    add_cross(arm, psi[e], darm, -1.0)
+    inner, df = np.zeros(darm.shape), dp_tt.copy()
+    add_cross(Om, darm, inner, 1.0)
+    add_cross(arm, dOm[e], inner, -1.0)
+    add_cross(Om, inner, df, 1.0)
+    cross(Om, arm, y)
+    add_cross(y, dOm[e], df, -1.0)
+    add_cross(Om_t, darm, df, 1.0)
+    add_cross(arm, dOm_t[e], df, -1.0)
+    cross(Om, y, z)
+    cross(Om_t, arm, y)
+    for i in range(3):
+        force[i] = mass * (loads.gravity[i] - x.p_end_tt[a, i] - y[i] - z[i])
+    add(df, dF, -mass)
+    add_cross(arm, df, dL, -mass)
+    add_cross(force, darm, dL, -1.0)
+    _spin_columns(
+        np.dot(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], 1.0,
+        psi[e], dOm[e], dOm_t[e], dL)
+
+
+@kernel
+def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
+    """Return the variations of R^T P (N, 3, C), of M (M + 1, 3, C) and of N_base (3, C)."""
+    N, E, C = d.s.size, d.W.shape[0], psi.shape[2]
     m = N // E
-    force = np.zeros((N, 3, n))
-    dM = np.zeros((x.Rc.shape[0], 3, n))
-    dN = np.zeros((3, n))
-    y = np.empty(3)
+    force = np.zeros((N, 3, C))
+    dM = np.zeros((x.Rc.shape[0], 3, C))
+    dN = np.zeros((3, C))
+    dP = np.empty((3, C))
     for a in range(E - 1, -1, -1):
         first, last = a * m, (a + 1) * m
-        e = d.end_station[a]
-        rotate(x.Rc[e], loads.follower_force[a], y)
-        add_cross(y, psi[e], dN, -1.0)
-        rotate(x.Rc[e], loads.follower_moment[a], y)
-        add_cross(y, psi[e], dM[e], -1.0)
+        add(dF_end[a], dN, 1.0)
+        add(dL_end[a], dM[d.end_station[a]], 1.0)
         for k in range(first, last):
             e = d.station[k]
-            dP = np.zeros((3, n))
+            dP[:] = 0.0
             add(dN, dP, d.w[k])
             for j in range(m):
                 add(dF[first + j], dP, d.W[a, j, k - first])
@@ -351,76 +507,73 @@ def _adjoint_columns(d, loads, x, P, psi, dt, dF, dL):
             add(dF[k], dN, 1.0)
     for e in range(dM.shape[0] - 2, -1, -1):
         add(dM[e + 1], dM[e], 1.0)
-    return force, dM
+    return force, dM, dN
 
 
 @kernel
 def _drag_columns(d, loads, x, k, psi, dp_t, dF):
-    """Add the variation of drag at node k to dF (3, n)."""
-    n = dF.shape[1]
+    """Add the variation of drag at node k to dF (3, C)."""
+    C = dF.shape[1]
     e = d.station[k]
     R = x.Rc[e]
     speed, f, force = np.empty(3), np.empty(3), np.empty(3)
     rotate_back(R, x.p_t[k], speed)
     for i in range(3):
-        f[i] = -loads.drag[i] * speed[i] * abs(speed[i])
+        f[i] = -(loads.square_drag[i] * abs(speed[i]) + loads.linear_drag[i]) * speed[i]
     rotate(R, f, force)
     relative = dp_t.copy()
     add_cross(x.p_t[k], psi[e], relative, 1.0)
-    dspeed = np.zeros((3, n))
+    dspeed = np.zeros((3, C))
     add_rotated_back(R, relative, dspeed)
     for i in range(3):
-        f[i] = -2.0 * loads.drag[i] * abs(speed[i])
+        f[i] = -2.0 * loads.square_drag[i] * abs(speed[i]) - loads.linear_drag[i]
         force[i] *= d.w[k]
+        for c in range(C):
+            dspeed[i, c] *= f[i]
     add_cross(force, psi[e], dF, -1.0)
-    add_scaled(R, f, dspeed, dF, d.w[k])
+    add_rotated(R, dspeed, dF, d.w[k])
 
 
 @kernel
-def _spin_columns(d, x, k, psi, dOm, dOm_t, dL):
-    """Add the variation of minus the rate of angular momentum at node k to dL (3, n)."""
-    n = dL.shape[1]
-    e = d.station[k]
-    R = x.Rc[e]
-    J = d.inertia[k, 3:]
-    w, w_t, h, y = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
-    rotate_back(R, x.Om[e], w)
-    rotate_back(R, x.Om_t[e], w_t)
+def _spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
+    """Add the variation of -weight times `_spin` to dL (3, C)."""
+    C = dL.shape[1]
+    w, h, y = np.empty(3), np.empty(3), np.empty(3)
+    rotate_back(R, Om, w)
     for i in range(3):
         h[i] = J[i] * w[i]
-    cross(w, h, y)
-    for i in range(3):
-        y[i] = d.w[k] * (y[i] + J[i] * w_t[i])
-    relative, dw, rate = dOm[e].copy(), np.zeros((3, n)), np.zeros((3, n))
-    add_cross(x.Om[e], psi[e], relative, 1.0)
+    relative, dw, rate = dOm.copy(), np.zeros((3, C)), np.zeros((3, C))
+    add_cross(Om, psi, relative, 1.0)
     add_rotated_back(R, relative, dw)            # dw
     for i in range(3):
-        for c in range(n):
-            relative[i, c] = dOm_t[e, i, c]
-    add_cross(x.Om_t[e], psi[e], relative, 1.0)
+        for c in range(C):
+            relative[i, c] = dOm_t[i, c]
+    add_cross(Om_t, psi, relative, 1.0)
     add_rotated_back(R, relative, rate)          # dw_t
     for i in range(3):
-        for c in range(n):
+        for c in range(C):
             rate[i, c] *= J[i]
     add_cross(h, dw, rate, -1.0)                 # dw x J w
     for i in range(3):
-        for c in range(n):
+        for c in range(C):
             dw[i, c] *= J[i]
     add_cross(w, dw, rate, 1.0)                  # w x J dw
-    one = np.ones(3)
-    add_scaled(R, one, rate, dL, -d.w[k])
-    rotate(R, y, h)
-    add_cross(h, psi[e], dL, 1.0)
+    add_rotated(R, rate, dL, -weight)
+    _spin(R, Om, Om_t, J, y)
+    for i in range(3):
+        y[i] *= weight
+    add_cross(y, psi, dL, 1.0)
 
 
 @kernel
 def _moment_columns(d, x, M, dM, psi):
-    """Return the variation of T_e^T R_{e-1}^T M_e with each coordinate, (M, 3, n)."""
+    """Return the variation of T_e^T R_{e-1}^T M_e with each coordinate, (M, 3, C)."""
     steps, n = d.turn.shape
-    z = np.zeros((steps, 3, n))
+    C = psi.shape[2]
+    z = np.zeros((steps, 3, C))
     T, D = np.empty((3, 3)), np.empty((3, 3))
     y, minus = np.empty(3), np.empty(3)
-    column = np.empty((3, n))
+    column = np.empty((3, C))
     for e in range(steps):
         R = x.Rc[e]
         rotate_back(R, M[e + 1], y)
@@ -430,11 +583,11 @@ def _moment_columns(d, x, M, dM, psi):
         relative = dM[e + 1].copy()
         add_cross(M[e + 1], psi[e], relative, 1.0)
         for i in range(3):
-            for c in range(n):
+            for c in range(C):
                 column[i, c] = 0.0
         add_rotated_back(R, relative, column)
         for i in range(3):
-            for c in range(n):
+            for c in range(C):
                 z[e, i, c] = (
                     T[i, 0] * column[0, c] + T[i, 1] * column[1, c] + T[i, 2] * column[2, c])
         for c in range(n):

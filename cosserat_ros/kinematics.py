@@ -53,6 +53,8 @@ class State(NamedTuple):
     p_t: np.ndarray      # (N, 3)
     p_tt: np.ndarray     # (N, 3)
     p_end: np.ndarray    # (E, 3) position of the elements' ends [m]
+    p_end_t: np.ndarray  # (E, 3)
+    p_end_tt: np.ndarray  # (E, 3)
 
 
 # --- Small algebra -------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ def _acceleration_slopes(o, w, E1, E2):
 
 
 @kernel
-def _exponential(o, E):
+def exponential(o, E):
     """Write exp(hat(o)), (3, 3)."""
     x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
     c0, c1, c2, _, _, _, _, _ = _stumpff(x)
@@ -154,6 +156,24 @@ def _exponential(o, E):
 
 
 # --- Kinematics ----------------------------------------------------------------------------------
+
+@kernel
+def free_base(R, y, y_t, y_tt):
+    """
+    Return the motion of a free base from its coordinates (6,): position, then turn.
+
+    The turn is the rotation vector, world frame, from the attitude R of the last instant; its
+    rates are the angular velocity and acceleration, so that a time rule acts on SO(3) x R^3 as on
+    any coordinate (Boyer 2023, eqs. 58 and 65).
+    """
+    turn, new = np.empty((3, 3)), np.empty((3, 3))
+    exponential(y[3:], turn)
+    for i in range(3):
+        for j in range(3):
+            new[i, j] = turn[i, 0] * R[0, j] + turn[i, 1] * R[1, j] + turn[i, 2] * R[2, j]
+    return Base(new, y[:3].copy(), y_t[3:].copy(), y_t[:3].copy(), y_tt[3:].copy(),
+                y_tt[:3].copy())
+
 
 @kernel
 def kinematics(d, base, q, q_t, q_tt):
@@ -184,9 +204,9 @@ def kinematics(d, base, q, q_t, q_tt):
     Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt)
 
     t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt)
-    p, p_t, p_tt, p_end = _positions(d, base, t, t_t, t_tt)
+    p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt)
     return State(Rc, Omega, Omega_t, Omega_tt, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
-                 t, t_t, t_tt, p, p_t, p_tt, p_end)
+                 t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
 
 
 @kernel
@@ -215,11 +235,11 @@ def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
 
 @kernel
 def _positions(d, base, t, t_t, t_tt):
-    """Return p, p_t and p_tt at the nodes, (N, 3) each, and p at the elements' ends, (E, 3)."""
+    """Return p, p_t and p_tt at the nodes, (N, 3) each, and at the elements' ends, (E, 3) each."""
     N, E = d.s.size, d.W.shape[0]
     m = N // E
     p, p_t, p_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
-    p_end = np.empty((E, 3))
+    p_end, p_end_t, p_end_tt = np.empty((E, 3)), np.empty((E, 3)), np.empty((E, 3))
     start, start_t, start_tt = base.p.copy(), base.p_t.copy(), base.p_tt.copy()
     for a in range(E):
         first, last = a * m, (a + 1) * m
@@ -236,8 +256,8 @@ def _positions(d, base, t, t_t, t_tt):
                 start[i] += d.w[k] * t[k, i]
                 start_t[i] += d.w[k] * t_t[k, i]
                 start_tt[i] += d.w[k] * t_tt[k, i]
-            p_end[a, i] = start[i]
-    return p, p_t, p_tt, p_end
+            p_end[a, i], p_end_t[a, i], p_end_tt[a, i] = start[i], start_t[i], start_tt[i]
+    return p, p_t, p_tt, p_end, p_end_t, p_end_tt
 
 
 @kernel
@@ -272,7 +292,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
         for j in range(3):
             Rc[0, i, j] = base.R[i, j]
     for e in range(M):
-        _exponential(Omega[e], X)
+        exponential(Omega[e], X)
         for i in range(3):
             for j in range(3):
                 Rc[e + 1, i, j] = (
@@ -295,17 +315,26 @@ def _chain(base, Omega, Omega_t, Omega_tt):
 # --- Variations ----------------------------------------------------------------------------------
 
 @kernel
-def turn_columns(d, x, cV, cA):
+def turn_columns(d, x, cV, cA, turn):
     """
     Return the variations of rotation, angular velocity and acceleration with each coordinate.
 
-    Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, n), world frame.
+    Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, C), world frame,
+    with C = n columns, and six more (position and turn) if the base is free: `turn` (1, 3) is its
+    rotation vector, and (0, 3) if it is not.
     """
     M, n = d.turn.shape
-    psi, dOm, dOm_t = np.zeros((M + 1, 3, n)), np.zeros((M + 1, 3, n)), np.zeros((M + 1, 3, n))
+    C = n + 6 * turn.shape[0]
+    psi, dOm, dOm_t = np.zeros((M + 1, 3, C)), np.zeros((M + 1, 3, C)), np.zeros((M + 1, 3, C))
     T, D, E1, E2 = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     A, A_t, A_tt = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     X = np.empty((3, 3))
+    for b in range(turn.shape[0]):
+        tangent_and_slope(turn[b], turn[b], T, D)
+        for i in range(3):
+            dOm[0, i, n + 3 + i], dOm_t[0, i, n + 3 + i] = cV, cA
+            for j in range(3):
+                psi[0, i, n + 3 + j] = T[i, j]
     for e in range(M):
         R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
         _acceleration_slopes(x.Omega[e], x.Omega_t[e], E1, E2)
@@ -320,9 +349,10 @@ def turn_columns(d, x, cV, cA):
                 A[i, j] = R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j]
                 A_t[i, j] = R[i, 0] * D[0, j] + R[i, 1] * D[1, j] + R[i, 2] * D[2, j]
                 A_tt[i, j] = R[i, 0] * E1[0, j] + R[i, 1] * E1[1, j] + R[i, 2] * E1[2, j]
-        for c in range(n):
-            mu = d.turn[e, c]
-            j = max(d.component[c] - 3, 0)
+        for c in range(C):
+            mu, j = 0.0, 0
+            if c < n:
+                mu, j = d.turn[e, c], max(d.component[c] - 3, 0)
             y0, y1, y2 = psi[e, 0, c], psi[e, 1, c], psi[e, 2, c]
             v0, v1, v2 = dOm[e, 0, c], dOm[e, 1, c], dOm[e, 2, c]
             a0 = y1 * ra[2] - y2 * ra[1] + mu * A_t[0, j]
@@ -365,12 +395,11 @@ def add_rotated_back(R, B, out):
 
 
 @kernel
-def add_scaled(R, f, B, out, factor):
-    """Add factor R diag(f) B to out, for columns B (3, n)."""
+def add_rotated(R, B, out, factor):
+    """Add factor R B to out, for columns B (3, n)."""
     for i in range(3):
         for c in range(B.shape[1]):
-            out[i, c] += factor * (
-                R[i, 0] * f[0] * B[0, c] + R[i, 1] * f[1] * B[1, c] + R[i, 2] * f[2] * B[2, c])
+            out[i, c] += factor * (R[i, 0] * B[0, c] + R[i, 1] * B[1, c] + R[i, 2] * B[2, c])
 
 
 @kernel

@@ -1,30 +1,51 @@
 r"""
 Newton's method on the residual of one rod: static equilibria, and steps in time.
 
-Both are the same solve, ``Q(q, cV q + hV, cA q + hA) = 0``; statics has ``cV = cA = 0``. It stops
-on the size of the update, measured as strain: the residual's own scale depends on stiffness.
+Both are the same solve, ``Q(y, cV y + hV, cA y + hA) = 0``; statics has ``cV = cA = 0``. The
+unknowns y are the modes' amplitudes q, then position and turn of a free base, then the reactions
+that hold the tip, if it is held. It stops on the size of the update, measured as strain: the
+residual's own scale depends on stiffness.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from .equations import Loads, residual, tangent
+from .actuators import no_paths, Paths
+from .equations import Loads, no_loads, residual, tangent
+from .errors import InvalidModel
 from .integrators import History, Rule, Scheme, SCHEMES
 from .kernels import kernel
-from .kinematics import Base, kinematics, State
+from .kinematics import Base, free_base, kinematics, rotate, rotate_back, State
+from .lie import exp_so3, inverse_left_tangent_so3, log_so3
 from .strain import Discretisation
 
 SLOW = 0.1  # of an update to the one before, above which the tangent is made anew
 NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
+SHORTEST = 1e-3  # part of an update that the line search tries
 CONVERGED, RUNNING_OUT, NOT_FINITE = 0, 1, 2
 _REASONS = {
     CONVERGED: '',
     RUNNING_OUT: 'Newton ran out of iterations',
     NOT_FINITE: 'Newton left the finite numbers',
 }
+
+CLAMPED_TIP = np.eye(6)
+SPHERICAL_TIP = np.eye(3, 6)
+FREE_TIP = np.zeros((0, 6))
+
+
+class Ends(NamedTuple):
+    """How the ends of a rod are held."""
+
+    base: Base         # its motion; of a free base, the attitude R at the last instant
+    free: bool         # whether the base is free
+    tip_R: np.ndarray  # (3, 3) where the tip is held, body to world
+    tip_p: np.ndarray  # (3,) [m]
+    hold: np.ndarray   # (j, 6) directions of force and moment that hold it, in the frame tip_R
 
 
 class Solution(NamedTuple):
@@ -34,66 +55,193 @@ class Solution(NamedTuple):
     converged: bool
     iterations: int
     update: float       # size of the last update, as strain [-]
+    residual: float     # largest entry of the residual before it [J per unit of q]
+    parts: int          # in which load or time step was divided
     message: str        # why not; empty if converged
 
 
+# --- Equations of a rod with its ends ------------------------------------------------------------
+
 @kernel
-def newton(d, base, loads, q0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, known):
+def _base_of(ends, n, y, y_t, y_tt):
+    """Return the motion of the base."""
+    if ends.free:
+        return free_base(ends.base.R, y[n:n + 6], y_t[n:n + 6], y_tt[n:n + 6])
+    return ends.base
+
+
+@kernel
+def _reaction(ends, y):
+    """Return the wrench (6,) that holds the tip, world frame."""
+    j = ends.hold.shape[0]
+    local, wrench = np.zeros(6), np.empty(6)
+    for a in range(j):
+        for i in range(6):
+            local[i] += ends.hold[a, i] * y[y.size - j + a]
+    rotate(ends.tip_R, local[:3], wrench[:3])
+    rotate(ends.tip_R, local[3:], wrench[3:])
+    return wrench
+
+
+@kernel
+def _tip_error(ends, R, p):
+    """Return how far a tip at (R, p) is from where it is held, in the frame tip_R, (6,)."""
+    error = np.empty(6)
+    rotate_back(ends.tip_R, p - ends.tip_p, error[:3])
+    error[3:] = log_so3(np.dot(ends.tip_R.T, R))
+    return error
+
+
+@kernel
+def unbalance(d, ends, loads, paths, y, y_t, y_tt):
+    """Return what must be zero, as many as there are unknowns, with balance and state."""
+    n, b, j = d.component.size, 6 * ends.free, ends.hold.shape[0]
+    base = _base_of(ends, n, y, y_t, y_tt)
+    balance, x = residual(
+        d, base, loads, paths, _reaction(ends, y), y[:n], y_t[:n], y_tt[:n])
+    r = np.empty(n + b + j)
+    r[:n] = balance.Q
+    if ends.free:
+        r[n:n + 3] = -balance.N_base
+        r[n + 3:n + 6] = -balance.M[0]
+    if j > 0:
+        r[n + b:] = np.dot(ends.hold, _tip_error(ends, x.Rc[x.Rc.shape[0] - 1],
+                                                 x.p_end[x.p_end.shape[0] - 1]))
+    return r, balance, x
+
+
+@kernel
+def jacobian(d, ends, loads, paths, y, x, balance, cV, cA):
+    """Return the derivative of `unbalance`, square."""
+    n, b, j = d.component.size, 6 * ends.free, ends.hold.shape[0]
+    turn = np.empty((b // 6, 3))
+    if ends.free:
+        turn[0] = y[n + 3:n + 6]
+    K, J = tangent(d, loads, paths, x, balance, cV, cA, turn)
+    if j == 0:
+        return K
+    A = np.zeros((n + b + j, n + b + j))
+    A[:n + b, :n + b] = K
+    local = np.empty((6, n + b))
+    local[:3] = np.dot(ends.tip_R.T, J[:3])
+    local[3:] = np.dot(ends.tip_R.T, J[3:])
+    A[:n + b, n + b:] = -np.dot(ends.hold, local).T
+    error = _tip_error(ends, x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1])
+    local[3:] = np.dot(inverse_left_tangent_so3(error[3:]), local[3:])
+    A[n + b:, :n + b] = np.dot(ends.hold, local)
+    return A
+
+
+@kernel
+def newton(
+    d, ends, loads, paths, y0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, known,
+):
     """
-    Solve for q.
+    Solve for y.
 
     Parameters
     ----------
     d : Discretisation
-    base : Base
+    ends : Ends
     loads : Loads
-    q0 : (n,) float64
+    paths : Paths
+    y0 : float64 array
         Start.
     cV, cA : float
-    hV, hA : (n,) float64
+    hV, hA : float64 arrays
         Time rule.
-    scale : (n,) float64
-        Size of each coordinate as strain.
+    scale : float64 array
+        Size of each unknown as strain; 0 for reactions.
     tolerance, most : float, int
         Update at which to stop; iterations at which to give up.
     reach : float
         Largest update in one iteration: longer ones are shortened.
-    inverse : (n, n) float64
+    inverse : float64 array, square
         Of an earlier tangent, if `known`; overwritten by the last one used. An inverse is kept
-        while each update is a small part of the one before (`SLOW`), and then made anew.
+        while each update is a small part of the one before (`SLOW`), and then made anew. The line
+        search measures by it too: a step is halved until the next update by the same inverse is
+        smaller than this one (Deuflhard's natural monotonicity test).
 
     Returns
     -------
-    q : (n,) float64
+    y : float64 array
     status, iterations : int
-    size : float
-        Of the last update.
+    size, worst : float
+        Of the last update, and of the residual before it.
 
     """
-    q = q0.copy()
-    size = np.inf
+    y, good, dy = y0.copy(), y0.copy(), np.zeros(y0.size)
+    size, worst, part = np.inf, np.inf, 1.0
+    fresh = False  # whether the inverse was made for the last update
     for iteration in range(1, most + 1):
-        Q, x, P, M = residual(d, base, loads, q, cV * q + hV, cA * q + hA)
-        previous = size
-        if known:
-            dq = np.dot(inverse, Q)
-            size = np.max(np.abs(dq) * scale)
-            known = size < SLOW * previous  # not if it is no number
+        r, balance, x = unbalance(d, ends, loads, paths, y, cV * y + hV, cA * y + hA)
+        worst, previous, factor = np.max(np.abs(r)), size, part
+        if known or fresh:
+            step = np.dot(inverse, r)
+            size = np.max(np.abs(step) * scale)
+            if fresh and not size < previous and part > SHORTEST:
+                part *= 0.5
+                y = good - part * dy
+                size = previous
+                continue
+            known = known and size < SLOW * previous  # not if it is no number
         if not known:
-            K = tangent(d, loads, x, P, M, cV, cA)
-            for c in range(q.size):
-                if not (np.isfinite(Q[c]) and np.isfinite(K[c, c])):
-                    return q0, NOT_FINITE, iteration, size
+            K = jacobian(d, ends, loads, paths, y, x, balance, cV, cA)
+            if not (np.all(np.isfinite(r)) and np.all(np.isfinite(K))):
+                return y0, NOT_FINITE, iteration, size, worst
             inverse[:] = np.linalg.inv(K)
-            dq = np.dot(inverse, Q)
-            size = np.max(np.abs(dq) * scale)
-            known = size < NEAR
-        if not np.isfinite(size):
-            return q0, NOT_FINITE, iteration, size
-        q -= dq * min(1.0, reach / size) if size > 0.0 else dq
+            step = np.dot(inverse, r)
+            size = np.max(np.abs(step) * scale)
+            known, fresh = size < NEAR and factor == 1.0, True
+        else:
+            fresh = False
+        if not np.isfinite(size) or not np.all(np.isfinite(step)):
+            return y0, NOT_FINITE, iteration, size, worst
+        part = min(1.0, reach / size) if size > 0.0 else 1.0
+        good, dy = y, step
+        y = y - part * step
         if size < tolerance:
-            return q, CONVERGED, iteration, size
-    return q, RUNNING_OUT, most, size
+            return y, CONVERGED, iteration, size, worst
+    return y, RUNNING_OUT, most, size, worst
+
+
+# --- One rod in time -----------------------------------------------------------------------------
+
+Motion = Callable[[Base, float, float], Base]
+"""Of a base: from its motion one step earlier, the time at the end of the step, and the step."""
+
+
+def at_rest(R: np.ndarray | None = None, p: np.ndarray | None = None) -> Base:
+    """Return a base that stands still; at the origin, upright, if not said otherwise."""
+    return Base(np.eye(3) if R is None else np.array(R, dtype=float),
+                np.zeros(3) if p is None else np.array(p, dtype=float), *np.zeros((4, 3)))
+
+
+def follow_twist(twist: Callable[[float], tuple[np.ndarray, ...]]) -> Motion:
+    """
+    Return the motion of a base whose velocity is prescribed.
+
+    Parameters
+    ----------
+    twist : callable
+        From the time [s] to angular velocity, velocity, and the derivatives of both, world frame.
+
+    The pose is integrated from step to step: rotations by two exponentials (order 4), positions
+    by Gauss quadrature (order 6).
+    """
+    def move(last: Base, time: float, dt: float) -> Base:
+        early, late = (twist(time - dt * (0.5 + sign * np.sqrt(3.0) / 6.0))[0]
+                       for sign in (1.0, -1.0))
+        more, less = 0.25 + np.sqrt(3.0) / 6.0, 0.25 - np.sqrt(3.0) / 6.0
+        R = (exp_so3(dt * (less * early + more * late))
+             @ exp_so3(dt * (more * early + less * late)) @ last.R)
+        nodes, weights = np.polynomial.legendre.leggauss(3)
+        p = last.p + 0.5 * dt * sum(
+            weight * twist(time - 0.5 * dt * (1.0 - node))[1]
+            for node, weight in zip(nodes, weights))
+        Om, p_t, Om_t, p_tt = (np.array(v, dtype=float) for v in twist(time))
+        return Base(R, p, Om, p_t, Om_t, p_tt)
+    return move
 
 
 class RodSolver:
@@ -104,7 +252,13 @@ class RodSolver:
     ----------
     d : Discretisation
     base : Base, optional
-        Clamped at the origin, upright, if not given.
+        Where the base is, and how it moves at the start; see `at_rest`, the default.
+    motion : Motion, optional
+        How the base is moved, see `follow_twist`. Without it, it stays.
+    free : bool
+        Whether nothing holds the base: the rod floats.
+    paths : Paths, optional
+        Of its actuators.
     scheme : Scheme
         Time integration.
     tolerance : float
@@ -117,102 +271,223 @@ class RodSolver:
     LEAST_FRACTION = 1e-3  # of a load or of a time step, below which we give up
 
     def __init__(
-        self, d: Discretisation, base: Base | None = None,
+        self, d: Discretisation, base: Base | None = None, motion: Motion | None = None,
+        free: bool = False, paths: Paths | None = None,
         scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-10,
     ) -> None:
-        zero = np.zeros(3)
         self.d = d
-        self.base = base or Base(np.eye(3), zero, zero, zero, zero, zero)
+        self.paths = no_paths(d.s.size) if paths is None else paths
         self.scheme = scheme
         self.tolerance = tolerance
+        self.free = free
+        self.time = 0.0
+        self.reaction = np.zeros(0)  # of the tip, along the directions of hold
+        self._base = base or at_rest()
+        self._motion = motion
+        self._hold, self._tip = FREE_TIP, (np.eye(3), np.zeros(3))
         n = d.component.size
         length = d.breaks[-1] - d.breaks[0]
-        self._scale = np.where(d.component < 3, 1.0, length)
-        self._inverse = np.empty((n, n))
-        self._inverse_of: tuple[float, float] | None = None  # cV and cA that it was made for
-        self._past = History(np.zeros(n), np.zeros(n), np.zeros(n))
-        self.time = 0.0
+        scale = np.where(d.component < 3, 1.0, length)
+        self._scale = np.concatenate([scale, np.repeat([1.0 / length, 1.0], 3)[:6 * free]])
+        self._forget_tangent()
+        zeros, b = np.zeros(n), self._base
+        if free:
+            self._past = History(
+                np.concatenate([zeros, b.p, np.zeros(3)]),
+                np.concatenate([zeros, b.p_t, b.Om]), np.concatenate([zeros, b.p_tt, b.Om_t]))
+        else:
+            self._past = History(zeros, zeros, zeros)
+
+    # --- What it is ---
+
+    @property
+    def base(self) -> Base:
+        """Motion of the base at the present instant."""
+        if not self.free:
+            return self._base
+        n = self.d.component.size
+        return free_base(self._base.R, *(y[n:] for y in self._past[:3]))
 
     def no_loads(self) -> Loads:
         """Return loads that are all zero, to be replaced."""
-        N, E = self.d.s.size, self.d.W.shape[0]
-        return Loads(
-            np.zeros(3), np.zeros((N, 3)), np.zeros((N, 3)), np.zeros((E, 3)), np.zeros((E, 3)),
-            np.zeros((E, 3)), np.zeros((E, 3)), np.zeros(3))
+        return no_loads(self.d.s.size, self.d.W.shape[0], self.paths.flat.size)
 
     def state(self) -> State:
         """Return the kinematics of the present instant."""
-        return kinematics(self.d, self.base, *self._past[:3])
+        n = self.d.component.size
+        return kinematics(self.d, self.base, *(y[:n] for y in self._past[:3]))
 
     def energy(self, loads: Loads) -> float:
         """Return kinetic, elastic and gravitational energy, without that of other loads [J]."""
         d, x = self.d, self.state()
-        w_body = np.einsum('kij,ki->kj', x.Rc[d.station], x.Om[d.station])
-        kinetic = np.sum(d.w * (
-            np.sum(d.inertia[:, :3] * x.p_t ** 2, axis=1)
-            + np.sum(d.inertia[:, 3:] * w_body ** 2, axis=1))) / 2.0
-        q = self._past.q
-        return float(
-            kinetic + q @ d.elastic @ q / 2.0
-            - np.sum(d.w * d.inertia[:, 0] * (x.p @ loads.gravity)))
+        q = self._past.q[:d.component.size]
+        energy = q @ d.elastic @ q / 2.0 - np.sum(d.w * d.inertia[:, 0] * (x.p @ loads.gravity))
+        for R, J, v, Om in self._masses(loads, x):
+            w = np.einsum('kij,ki->kj', R, Om)
+            energy += np.sum(J[:, :3] * v ** 2) / 2.0 + np.sum(J[:, 3:] * w ** 2) / 2.0
+        bodies = loads.bodies
+        arms = np.einsum('kij,kj->ki', x.Rc[d.end_station], bodies.offset)
+        return float(energy - np.sum(bodies.mass * ((x.p_end + arms) @ loads.gravity)))
 
-    def _solve(self, loads: Loads, q: np.ndarray, rule: Rule) -> Solution:
+    def momentum(self, loads: Loads) -> tuple[np.ndarray, np.ndarray]:
+        """Return linear [N s] and angular momentum about the origin [N m s], world frame."""
+        x = self.state()
+        linear, angular = np.zeros(3), np.zeros(3)
+        places = (x.p, x.p_end + np.einsum(
+            'kij,kj->ki', x.Rc[self.d.end_station], loads.bodies.offset))
+        for p, (R, J, v, Om) in zip(places, self._masses(loads, x)):
+            spin = np.einsum('kij,kj->ki', R, J[:, 3:] * np.einsum('kij,ki->kj', R, Om))
+            linear += np.sum(J[:, :3] * v, axis=0)
+            angular += np.sum(np.cross(p, J[:, :3] * v) + spin, axis=0)
+        return linear, angular
+
+    def _masses(self, loads: Loads, x: State) -> list[tuple[np.ndarray, ...]]:
+        """Return attitude, inertia, velocity and spin of the sections, and of carried bodies."""
+        d, bodies = self.d, loads.bodies
+        R = x.Rc[d.end_station]
+        Om = x.Om[d.end_station]
+        v = x.p_end_t + np.cross(Om, np.einsum('kij,kj->ki', R, bodies.offset))
+        carried = np.concatenate([np.repeat(bodies.mass[:, None], 3, axis=1), bodies.inertia], 1)
+        return [(x.Rc[d.station], d.w[:, None] * d.inertia, x.p_t, x.Om[d.station]),
+                (R @ bodies.axes, carried, v, Om)]
+
+    # --- What holds it ---
+
+    def hold_tip(self, R: np.ndarray, p: np.ndarray, hold: np.ndarray = CLAMPED_TIP) -> None:
+        """
+        Hold the tip at a pose, from the next solve on.
+
+        Parameters
+        ----------
+        R, p : (3, 3) and (3,) array
+            Body to world, and position [m].
+        hold : (j, 6) array
+            Directions of force and moment, in the frame R, that it may take: `CLAMPED_TIP`,
+            `SPHERICAL_TIP`, or those of another joint. `FREE_TIP` lets it go.
+
+        """
+        if self.free and len(hold):
+            raise InvalidModel('hold', len(hold), '0 where the base is free')
+        self._tip = np.array(R, dtype=float), np.array(p, dtype=float)
+        if len(hold) != len(self._hold):
+            self.reaction = np.zeros(len(hold))
+        self._hold = np.ascontiguousarray(hold, dtype=float)
+        self._forget_tangent()
+
+    def _forget_tangent(self) -> None:
+        size = self._scale.size + len(self._hold)
+        self._inverse = np.empty((size, size))
+        self._inverse_of: tuple[float, float] | None = None  # cV and cA that it was made for
+
+    # --- Solving ---
+
+    def _solve(
+        self, loads: Loads, y: np.ndarray, rule: Rule, base: Base, free: bool,
+        tip: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> tuple[Solution, np.ndarray]:
+        """Solve from y; return how it went, and the reaction at the tip."""
+        j = len(self._hold)
+        none = np.zeros(j)
         known = self._inverse_of == (rule.cV, rule.cA) and rule.cA > 0.0
         self._inverse_of = None
+        ends = Ends(base, free, *(tip or self._tip), self._hold)
+        size = y.size + j
+        inverse = self._inverse if self._inverse.shape[0] == size else np.empty((size, size))
+        scale = np.concatenate([self._scale[:y.size], none])
+        start = np.concatenate([y, self.reaction])
         try:
-            q, status, iterations, size = newton(
-                self.d, self.base, loads, q, rule.cV, rule.hV, rule.cA, rule.hA, self._scale,
-                self.tolerance, self.MOST, self.REACH, self._inverse, known)
+            found, status, iterations, update, worst = newton(
+                self.d, ends, loads, self.paths, start,
+                rule.cV, np.concatenate([rule.hV, none]), rule.cA,
+                np.concatenate([rule.hA, none]), scale,
+                self.tolerance, self.MOST, self.REACH, inverse, known)
         except np.linalg.LinAlgError:
-            return Solution(q, False, 1, np.inf, 'the tangent is singular')
-        if status == CONVERGED:
+            return Solution(
+                y, False, 1, np.inf, np.inf, 1, 'the tangent is singular'), self.reaction
+        if status == CONVERGED and inverse is self._inverse:
             self._inverse_of = (rule.cV, rule.cA)
-        return Solution(q, status == CONVERGED, iterations, size, _REASONS[status])
+        return Solution(found[:y.size], status == CONVERGED, iterations, update, worst, 1,
+                        _REASONS[status]), found[y.size:]
 
     def statics(self, loads: Loads, from_rest: bool = False) -> Solution:
         """
-        Go to the static equilibrium under loads, and stay there at rest.
+        Go to the static equilibrium under loads, and stay there at rest; a free base is held.
 
-        If Newton fails from the present shape, the loads are applied step by step, from none.
+        If Newton fails from the present shape, loads and efforts are applied step by step from
+        none, and a held tip is led from where it is.
         """
-        start = self._past.q
-        zeros = np.zeros_like(start)
+        n, base = self.d.component.size, self.base
+        still = at_rest(base.R, base.p)
+        zeros = np.zeros(n)
         rule = Rule(0.0, zeros, 0.0, zeros)
-        solution = self._solve(loads, zeros if from_rest else start, rule)
+        start = zeros if from_rest else self._past.q[:n]
+        solution, reaction = self._solve(loads, start, rule, still, False)
         if not solution.converged:
-            solution = self._continue(loads, rule)
+            solution, reaction = self._continue(loads, rule, still, solution.iterations)
         if solution.converged:
-            self._past = History(solution.q, zeros, zeros)
+            tail, rest = np.concatenate([base.p, np.zeros(3)])[:6 * self.free], np.zeros(
+                n + 6 * self.free)
+            self._past = History(np.concatenate([solution.q, tail]), rest, rest)
+            self._base = still
+            self.reaction = reaction
         return solution
 
-    def _continue(self, loads: Loads, rule: Rule) -> Solution:
+    def _continue(
+        self, loads: Loads, rule: Rule, base: Base, iterations: int,
+    ) -> tuple[Solution, np.ndarray]:
         """Scale the loads up from nothing, as fast as Newton allows."""
-        q, done, step, iterations = np.zeros_like(self._past.q), 0.0, 0.25, 0
-        solution = Solution(q, False, 0, np.inf, '')
-        while done < 1.0:
+        n = self.d.component.size
+        before = self.reaction
+        q, done, step, parts = np.zeros(n), 0.0, 0.25, 0
+        x = kinematics(self.d, base, q, q, q)
+        self.reaction = np.zeros_like(before)
+        while True:
             fraction = min(1.0, done + step)
-            part = Loads._make([*(fraction * load for load in loads[:-1]), loads.drag])
-            solution = self._solve(part, q, rule)
-            iterations += solution.iterations
+            solution, reaction = self._solve(
+                _scaled(loads, fraction), q, rule, base, False,
+                _between(x.Rc[-1], x.p_end[-1], *self._tip, fraction))
+            iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
-                q, done, step = solution.q, fraction, 2.0 * step
-            elif step < self.LEAST_FRACTION:
-                message = f'{solution.message}, with loads at {100.0 * done:.1f} %'
-                return Solution(self._past.q, False, iterations, solution.update, message)
+                q, done, step, self.reaction = solution.q, fraction, 2.0 * step, reaction
             else:
                 step *= 0.25
-        return solution._replace(iterations=iterations)
+            if done == 1.0 or step < self.LEAST_FRACTION:
+                self.reaction = before
+                reached = '' if done == 1.0 else (
+                    f'{solution.message}, with {100.0 * done:.1f} % of the loads applied')
+                return solution._replace(
+                    q=q if done == 1.0 else self._past.q[:n], converged=done == 1.0,
+                    iterations=iterations, parts=parts, message=reached), reaction
 
-    def start(self, loads: Loads) -> None:
-        """Give the present instant the acceleration that the loads ask for."""
-        q, q_t, _, *_ = self._past
-        zeros = np.zeros_like(q)
-        Q, x, P, M = residual(self.d, self.base, loads, q, q_t, zeros)
-        still = tangent(self.d, loads, x, P, M, 0.0, 0.0)
-        mass = tangent(self.d, loads, x, P, M, 0.0, 1.0) - still
-        q_tt = np.linalg.solve(mass, -Q)
-        if np.isfinite(q_tt).all():
-            self._past = History(q, q_t, q_tt)
+    def start(self, loads: Loads) -> bool:
+        """
+        Give the present instant the acceleration that the loads ask for.
+
+        Returns
+        -------
+        bool
+            Whether it could: not if some coordinate has no inertia.
+
+        """
+        q, q_t = self._past.q, self._past.q_t
+        base = self.base
+        if self.free:
+            base = self._base
+        elif self._motion:
+            base = self._motion(base, self.time, 0.0)
+        ends = Ends(base, self.free, *self._tip, FREE_TIP)
+        r, balance, x = unbalance(self.d, ends, loads, self.paths, q, q_t, np.zeros_like(q))
+        still = jacobian(self.d, ends, loads, self.paths, q, x, balance, 0.0, 0.0)
+        mass = jacobian(self.d, ends, loads, self.paths, q, x, balance, 0.0, 1.0) - still
+        try:
+            q_tt = np.linalg.solve(mass, -r)
+        except np.linalg.LinAlgError:
+            return False
+        if not np.isfinite(q_tt).all():
+            return False
+        self._past = History(q, q_t, q_tt)
+        self._base = base
+        return True
 
     def step(self, loads: Loads, dt: float) -> Solution:
         """
@@ -220,20 +495,57 @@ class RodSolver:
 
         A step that fails is divided; if that does not help either, nothing is changed.
         """
-        past, time = self._past, self.time
-        left, part, iterations = dt, dt, 0
-        while left > 0.0:
-            rule = self.scheme.rule(self._past, part)
-            guess = self._past.q + part * self._past.q_t + 0.5 * part ** 2 * self._past.q_tt
-            solution = self._solve(loads, guess, rule)
-            iterations += solution.iterations
+        before = self._past, self._base, self.reaction, self.time
+        n, end = self.d.component.size, self.time + dt
+        part, iterations, parts = dt, 0, 0
+        while self.time < end:
+            past = self._past
+            rule = self.scheme.rule(past, part)
+            guess = past.q + part * past.q_t + 0.5 * part ** 2 * past.q_tt
+            base = self._base
+            if self._motion and not self.free:
+                base = self._motion(base, self.time + part, part)
+            solution, reaction = self._solve(loads, guess, rule, base, self.free)
+            iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
-                self._past = self.scheme.advance(self._past, rule, solution.q, part)
-                left = left - part if left > 1.5 * part else 0.0
+                self._past = self.scheme.advance(past, rule, solution.q, part)
+                if self.free:
+                    base = self._recentre(n)
+                self._base, self.reaction = base, reaction
+                self.time = self.time + part if end - self.time > 1.5 * part else end
             elif part < self.LEAST_FRACTION * dt:
-                self._past, self.time = past, time
-                return solution._replace(q=past.q, iterations=iterations)
+                self._past, self._base, self.reaction, self.time = before
+                return solution._replace(
+                    q=self._past.q, iterations=iterations, parts=parts)
             else:
                 part *= 0.5
-        self.time = time + dt
-        return solution._replace(iterations=iterations)
+        return solution._replace(iterations=iterations, parts=parts)
+
+    def _recentre(self, n: int) -> Base:
+        """Count the turn of a free base from its new attitude; return it."""
+        base = self.base
+        q = self._past.q.copy()
+        q[n + 3:] = 0.0
+        if self._past.before is not None:
+            earlier, earlier_t = self._past.before
+            earlier = earlier.copy()
+            earlier[n + 3:] = -self._past.q[n + 3:]
+            self._past = self._past._replace(before=(earlier, earlier_t))
+        self._past = self._past._replace(q=q)
+        return base
+
+
+def _scaled(loads: Loads, fraction: float) -> Loads:
+    """Return a part of all loads and efforts; drag and carried bodies stay what they are."""
+    kept = ('square_drag', 'linear_drag', 'bodies')
+    return loads._replace(**{
+        name: fraction * getattr(loads, name) for name in loads._fields if name not in kept})
+
+
+def _between(
+    R0: np.ndarray, p0: np.ndarray, R1: np.ndarray, p1: np.ndarray, fraction: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pose at a fraction of the way from one to the other."""
+    if fraction == 1.0:
+        return R1, p1
+    return exp_so3(fraction * log_so3(R1 @ R0.T)) @ R0, p0 + fraction * (p1 - p0)

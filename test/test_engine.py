@@ -6,7 +6,8 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.equations import residual, tangent
+from cosserat_ros.actuators import lengths_and_gradients, Paths
+from cosserat_ros.equations import Bodies, Loads, residual, tangent
 from cosserat_ros.errors import InvalidModel
 from cosserat_ros.integrators import History, SCHEMES
 from cosserat_ros.kinematics import Base, kinematics
@@ -14,7 +15,16 @@ from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.collocation import CollocationSimulator
 from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
 from cosserat_ros.section import Circular, Rectangular
-from cosserat_ros.solver import RodSolver
+from cosserat_ros.solver import (
+    at_rest,
+    CLAMPED_TIP,
+    Ends,
+    FREE_TIP,
+    jacobian,
+    RodSolver,
+    SPHERICAL_TIP,
+    unbalance,
+)
 from cosserat_ros.strain import discretise, StrainModes
 
 STEEL = Material(207e9, 8000.0, shear_modulus=79e9)  # Till 2019, section 3
@@ -41,9 +51,27 @@ def moving_base(rng):
 def all_loads(solver, rng):
     """Return loads of every kind."""
     none = solver.no_loads()
-    scale = (9.81, 1.0, 0.01, 1.0, 0.05, 1.0, 0.05, 0.0)
-    loads = [s * rng.normal(size=load.shape) for s, load in zip(scale, none)]
-    return type(none)(*loads)._replace(drag=np.array([0.03, 0.02, 0.01]))
+    scale = {'gravity': 9.81, 'line_force': 1.0, 'line_moment': 0.01, 'end_force': 1.0,
+             'end_moment': 0.05, 'follower_force': 1.0, 'follower_moment': 0.05, 'stress': 0.1,
+             'effort': 2.0, 'square_drag': 0.03, 'linear_drag': 0.02}
+    loads = {name: s * rng.normal(size=getattr(none, name).shape) for name, s in scale.items()}
+    return none._replace(**loads, bodies=some_bodies(len(none.end_force), rng))
+
+
+def some_bodies(count, rng):
+    """Return bodies, out of centre and turned, at every other end."""
+    mass = 0.05 * (np.arange(count) % 2 == 0)
+    return Bodies(mass, 0.03 * rng.normal(size=(count, 3)),
+                  1e-5 * np.tile([1.0, 2.0, 2.5], (count, 1)),
+                  Rotation.from_rotvec(rng.normal(size=(count, 3))).as_matrix())
+
+
+def some_paths(d, rng):
+    """Return two tendons, one of which ends half way, and a chamber."""
+    r, r_s = 0.01 * rng.normal(size=(3, d.s.size, 3)), 0.05 * rng.normal(size=(3, d.s.size, 3))
+    weight = np.tile(d.w, (3, 1)) * np.array([1.0, 1.0, 2e-5])[:, None]
+    weight[1, d.s > 0.2] = 0.0
+    return Paths(r, r_s, weight, np.array([False, False, True]))
 
 
 def random_motion(d, rng):
@@ -57,29 +85,32 @@ def derivative(f, h):
     return sum(c * (f(k * h) - f(-k * h)) for k, c in ((1, 45.0), (2, -9.0), (3, 1.0))) / (60 * h)
 
 
-@pytest.fixture(params=[
+CASES = [
     StrainModes(), KIRCHHOFF, StrainModes(elements=2, family='chebyshev', shear_x=0, twist=1),
-    StrainModes(0, 0, 1, 3, 0, 2, family='monomial', substeps=2)])
+    StrainModes(0, 0, 1, 3, 0, 2, family='monomial', substeps=2)]
+
+
+@pytest.fixture(params=CASES)
 def case(request):
-    """Return a discretised odd rod, its moving base, loads of all kinds and a motion."""
+    """Return a solver of an odd rod with a moving base and actuators, its loads and a motion."""
     rng = np.random.default_rng(7)
     d = discretise(odd_rod(), request.param, breaks=[0.07])
-    solver = RodSolver(d, moving_base(rng))
-    return d, solver.base, all_loads(solver, rng), *random_motion(d, rng)
+    solver = RodSolver(d, moving_base(rng), paths=some_paths(d, rng))
+    return solver, all_loads(solver, rng), *random_motion(d, rng)
 
 
 # --- Derivatives ---------------------------------------------------------------------------------
 
 def test_velocities_and_accelerations_are_exact_derivatives(case):
-    d, base, _, q, q_t, q_tt = case
-    still = Base(base.R, base.p, *np.zeros((4, 3)))
+    solver, _, q, q_t, q_tt = case
+    still = at_rest(solver.base.R, solver.base.p)
 
     def at(t):
-        return kinematics(d, still, q + t * q_t + t * t / 2 * q_tt, q_t + t * q_tt, q_tt)
+        return kinematics(solver.d, still, q + t * q_t + t * t / 2 * q_tt, q_t + t * q_tt, q_tt)
 
     now, h = at(0.0), 1e-4
     for value, rate in (('p', 'p_t'), ('p_t', 'p_tt'), ('Om', 'Om_t'), ('t', 't_t'),
-                        ('t_t', 't_tt')):
+                        ('t_t', 't_tt'), ('p_end', 'p_end_t'), ('p_end_t', 'p_end_tt')):
         expected = derivative(lambda t, name=value: getattr(at(t), name), h)
         found = getattr(now, rate)
         assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(found).max())
@@ -87,35 +118,75 @@ def test_velocities_and_accelerations_are_exact_derivatives(case):
     assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], now.Om[-1], rtol=1e-9)
 
 
-@pytest.mark.parametrize('cV, cA', [(0.0, 0.0), (300.0, 5e4)])
-def test_the_tangent_is_exact(case, cV, cA):
-    d, base, loads, q, q_t, q_tt = case
-    Q, x, P, M = residual(d, base, loads, q, q_t, q_tt)
-    K = tangent(d, loads, x, P, M, cV, cA)
-    step = np.where(d.component < 3, 1e-6, 1e-4)
-    for c, e in enumerate(np.eye(q.size)):
-        expected = derivative(lambda t, e=e: residual(
-            d, base, loads, q + t * e, q_t + cV * t * e, q_tt + cA * t * e)[0], step[c])
-        noise = np.finfo(float).eps * np.abs(Q) / step[c]  # of the difference
+def assert_jacobian_exact(d, ends, loads, paths, y, y_t, y_tt, cV, cA):
+    """Compare the tangent with sixth-order differences, column by column."""
+    r, balance, x = unbalance(d, ends, loads, paths, y, y_t, y_tt)
+    K = jacobian(d, ends, loads, paths, y, x, balance, cV, cA)
+    for c, e in enumerate(np.eye(y.size)):
+        step = 1e-4 if c < d.component.size and d.component[c] >= 3 else 1e-6
+        expected = derivative(lambda t, e=e: unbalance(
+            d, ends, loads, paths, y + t * e, y_t + cV * t * e, y_tt + cA * t * e)[0], step)
+        noise = np.finfo(float).eps * np.abs(r) / step  # of the difference
         error = np.abs(K[:, c] - expected)
-        assert np.all(error < 1e-8 * np.abs(K[:, c]).max() + 5.0 * noise)
+        assert np.all(error < 1e-8 * np.abs(K[:, c]).max() + 5.0 * noise), c
+
+
+TERMS = [*Loads._fields, 'inertia', 'all']
+
+
+@pytest.mark.parametrize('cV, cA', [(0.0, 0.0), (300.0, 5e4)], ids=['statics', 'dynamics'])
+@pytest.mark.parametrize('term', TERMS)
+def test_each_term_of_the_tangent_is_exact(case, term, cV, cA):
+    solver, loads, *motion = case
+    if term in loads._fields:
+        loads = solver.no_loads()._replace(**{term: getattr(loads, term)})
+    elif term == 'inertia':
+        loads = solver.no_loads()
+    d, base = solver.d, solver.base
+    if cA == 0.0:
+        base, motion = at_rest(base.R, base.p), [motion[0], *np.zeros((2, motion[0].size))]
+    ends = Ends(base, False, np.eye(3), np.zeros(3), FREE_TIP)
+    assert_jacobian_exact(d, ends, loads, solver.paths, *motion, cV, cA)
+
+
+def test_the_tangent_of_a_free_base_is_exact(case):
+    solver, loads, *motion = case
+    rng = np.random.default_rng(5)
+    y, y_t, y_tt = (np.concatenate([q, rng.normal(size=6)]) for q in motion)
+    ends = Ends(solver.base, True, np.eye(3), np.zeros(3), FREE_TIP)
+    assert_jacobian_exact(solver.d, ends, loads, solver.paths, y, y_t, y_tt, 300.0, 5e4)
+
+
+REVOLUTE_TIP = np.eye(6)[:5]
+
+
+@pytest.mark.parametrize('hold', [CLAMPED_TIP, SPHERICAL_TIP, REVOLUTE_TIP])
+def test_the_tangent_of_a_held_tip_is_exact(case, hold):
+    solver, loads, *motion = case
+    rng = np.random.default_rng(5)
+    y, y_t, y_tt = (np.concatenate([q, rng.normal(size=len(hold))]) for q in motion)
+    R = kinematics(solver.d, solver.base, *motion).Rc[-1] @ Rotation.from_rotvec(
+        [0.3, -0.2, 0.5]).as_matrix()
+    ends = Ends(solver.base, False, R, rng.normal(size=3), hold)
+    assert_jacobian_exact(solver.d, ends, loads, solver.paths, y, y_t, y_tt, 300.0, 5e4)
 
 
 def test_statics_is_the_gradient_of_an_energy():
     rng = np.random.default_rng(3)
     d = discretise(odd_rod(), StrainModes())
-    solver = RodSolver(d)
-    force = rng.normal(size=(2, 3))
-    loads = solver.no_loads()._replace(gravity=ACROSS, end_force=force)
+    solver = RodSolver(d, paths=some_paths(d, rng))
+    force, effort = rng.normal(size=(2, 3)), rng.normal(size=3)
+    loads = solver.no_loads()._replace(gravity=ACROSS, end_force=force, effort=effort)
     q = random_motion(d, rng)[0]
     zero = np.zeros_like(q)
 
     def energy(q):
         x = kinematics(d, solver.base, q, zero, zero)
         potential = np.sum(d.w * d.inertia[:, 0] * (x.p @ ACROSS)) + np.sum(force * x.p_end)
-        return q @ d.elastic @ q / 2 - potential
+        lengths = lengths_and_gradients(solver.paths, x.xi)[0]
+        return q @ d.elastic @ q / 2 - potential + effort @ lengths
 
-    Q = residual(d, solver.base, loads, q, zero, zero)[0]
+    Q = residual(d, solver.base, loads, solver.paths, np.zeros(6), q, zero, zero)[0].Q
     for c, e in enumerate(np.eye(q.size)):
         slope = derivative(lambda t, e=e: energy(q + t * e), 1e-6 if d.component[c] < 3 else 1e-3)
         assert abs(Q[c] - slope) < 1e-8 * np.abs(Q).max()
@@ -184,10 +255,11 @@ def test_the_first_four_frequencies_are_euler_bernoullis():
     modes = StrainModes(shear_x=0, shear_y=0, stretch=0, bend_x=0, bend_y=12, twist=0)
     d = discretise(TILL, modes)
     solver = RodSolver(d)
-    zero = np.zeros(d.component.size)
-    _, x, P, M = residual(d, solver.base, solver.no_loads(), zero, zero, zero)
-    K = tangent(d, solver.no_loads(), x, P, M, 0.0, 0.0)
-    mass = tangent(d, solver.no_loads(), x, P, M, 0.0, 1.0) - K
+    zero, none = np.zeros(d.component.size), np.zeros((0, 3))
+    balance, x = residual(
+        d, solver.base, solver.no_loads(), solver.paths, np.zeros(6), zero, zero, zero)
+    K, _ = tangent(d, solver.no_loads(), solver.paths, x, balance, 0.0, 0.0, none)
+    mass = tangent(d, solver.no_loads(), solver.paths, x, balance, 0.0, 1.0, none)[0] - K
     found = np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(mass, K)).real))[:4]
     beta = np.array([1.87510407, 4.69409113, 7.85475744, 10.99554073]) / L
     assert_allclose(found, beta ** 2 * np.sqrt(EI / (8000 * np.pi * 1e-6)), rtol=1e-3)
