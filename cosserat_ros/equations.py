@@ -140,9 +140,18 @@ def _carry(d, loads, x, a, F, L):
     cross(arm, z, y)
     for i in range(3):
         L[i] += y[i]
-    _spin(np.dot(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], y)
+    _spin(_product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], y)
     for i in range(3):
         L[i] -= y[i]
+
+
+@kernel
+def _product(A, B):
+    """Return A B, (3, 3)."""
+    C = np.empty((3, 3))
+    for j in range(3):
+        rotate(A, B[:, j], C[:, j])
+    return C
 
 
 @kernel
@@ -413,7 +422,9 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
     dp_t = np.empty((3, C))
     for c in range(n, min(n + 3, C)):  # position of a free base
         start[c - n, c], start_t[c - n, c], start_tt[c - n, c] = 1.0, cV, cA
-    drags = np.any(loads.square_drag != 0.0) or np.any(loads.linear_drag != 0.0)
+    drags = False
+    for i in range(3):
+        drags = drags or loads.square_drag[i] != 0.0 or loads.linear_drag[i] != 0.0
     for a in range(E):
         first, last = a * m, (a + 1) * m
         for k in range(first, last):
@@ -475,7 +486,7 @@ def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
     add_cross(arm, df, dL, -mass)
     add_cross(force, darm, dL, -1.0)
     _spin_columns(
-        np.dot(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], 1.0,
+        _product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], 1.0,
         psi[e], dOm[e], dOm_t[e], dL)
 
 
@@ -494,8 +505,9 @@ def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
         add(dL_end[a], dM[d.end_station[a]], 1.0)
         for k in range(first, last):
             e = d.station[k]
-            dP[:] = 0.0
-            add(dN, dP, d.w[k])
+            for i in range(3):
+                for c in range(C):
+                    dP[i, c] = d.w[k] * dN[i, c]
             for j in range(m):
                 add(dF[first + j], dP, d.W[a, j, k - first])
             add_cross(x.t[k], dP, dM[e], 1.0)

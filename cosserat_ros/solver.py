@@ -18,7 +18,7 @@ from .actuators import no_paths, Paths
 from .equations import Loads, no_loads, residual, tangent
 from .errors import InvalidModel
 from .integrators import History, Rule, Scheme, SCHEMES
-from .kernels import kernel
+from .kernels import kernel, part
 from .kinematics import Base, free_base, kinematics, rotate, rotate_back, State
 from .lie import exp_so3, inverse_left_tangent_so3, log_so3
 from .strain import Discretisation
@@ -84,52 +84,109 @@ def _reaction(ends, y):
 
 
 @kernel
-def _tip_error(ends, R, p):
-    """Return how far a tip at (R, p) is from where it is held, in the frame tip_R, (6,)."""
-    error = np.empty(6)
-    rotate_back(ends.tip_R, p - ends.tip_p, error[:3])
-    error[3:] = log_so3(np.dot(ends.tip_R.T, R))
+def _tip_error(d, ends, x):
+    """Return how far the tip is from its place, in the frame tip_R: distance and turn, (6,)."""
+    R, p = x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1]
+    error, turned = np.empty(6), np.empty((3, 3))
+    rotate_back(ends.tip_R, p, error[:3])
+    rotate_back(ends.tip_R, ends.tip_p, error[3:])
+    for i in range(3):
+        error[i] -= error[3 + i]
+        rotate_back(ends.tip_R, R[:, i], turned[:, i])
+    # The logarithm, by sine and cosine of the angle: what counts is its zero.
+    cosine = 0.5 * (turned[0, 0] + turned[1, 1] + turned[2, 2] - 1.0)
+    square = 0.0
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        error[3 + i] = 0.5 * (turned[k, j] - turned[j, k])
+        square += error[3 + i] ** 2
+    sine = np.sqrt(square)
+    if sine > 1e-8:
+        for i in range(3):
+            error[3 + i] *= np.arctan2(sine, cosine) / sine
     return error
 
 
-@kernel
+@part
 def unbalance(d, ends, loads, paths, y, y_t, y_tt):
     """Return what must be zero, as many as there are unknowns, with balance and state."""
     n, b, j = d.component.size, 6 * ends.free, ends.hold.shape[0]
     base = _base_of(ends, n, y, y_t, y_tt)
     balance, x = residual(
         d, base, loads, paths, _reaction(ends, y), y[:n], y_t[:n], y_tt[:n])
-    r = np.empty(n + b + j)
-    r[:n] = balance.Q
-    if ends.free:
-        r[n:n + 3] = -balance.N_base
-        r[n + 3:n + 6] = -balance.M[0]
+    r = np.zeros(n + b + j)
+    for i in range(n):
+        r[i] = balance.Q[i]
+    for i in range(b):
+        r[n + i] = -balance.N_base[i] if i < 3 else -balance.M[0, i - 3]
     if j > 0:
-        r[n + b:] = np.dot(ends.hold, _tip_error(ends, x.Rc[x.Rc.shape[0] - 1],
-                                                 x.p_end[x.p_end.shape[0] - 1]))
+        error = _tip_error(d, ends, x)
+        for i in range(j):
+            for c in range(6):
+                r[n + b + i] += ends.hold[i, c] * error[c]
     return r, balance, x
 
 
-@kernel
+@part
 def jacobian(d, ends, loads, paths, y, x, balance, cV, cA):
     """Return the derivative of `unbalance`, square."""
     n, b, j = d.component.size, 6 * ends.free, ends.hold.shape[0]
     turn = np.empty((b // 6, 3))
-    if ends.free:
-        turn[0] = y[n + 3:n + 6]
+    for i in range(b // 2):
+        turn[0, i] = y[n + 3 + i]
     K, J = tangent(d, loads, paths, x, balance, cV, cA, turn)
-    if j == 0:
-        return K
-    A = np.zeros((n + b + j, n + b + j))
-    A[:n + b, :n + b] = K
-    local = np.empty((6, n + b))
-    local[:3] = np.dot(ends.tip_R.T, J[:3])
-    local[3:] = np.dot(ends.tip_R.T, J[3:])
-    A[:n + b, n + b:] = -np.dot(ends.hold, local).T
-    error = _tip_error(ends, x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1])
-    local[3:] = np.dot(inverse_left_tangent_so3(error[3:]), local[3:])
-    A[n + b:, :n + b] = np.dot(ends.hold, local)
+    return K if j == 0 else _with_tip_held(d, ends, x, K, J)
+
+
+@kernel
+def _with_tip_held(d, ends, x, K, J):
+    """Border the tangent K by the columns of the reactions and the rows of the constraints."""
+    C, j = K.shape[0], ends.hold.shape[0]
+    A = np.zeros((C + j, C + j))
+    T = inverse_left_tangent_so3(_tip_error(d, ends, x)[3:])
+    move, local = np.empty(6), np.empty(6)
+    for c in range(C):
+        for b in range(C):
+            A[b, c] = K[b, c]
+        rotate_back(ends.tip_R, J[:3, c], move[:3])
+        rotate_back(ends.tip_R, J[3:, c], move[3:])
+        rotate(T, move[3:], local[3:])
+        for i in range(3):
+            local[i] = move[i]
+        for a in range(j):
+            for i in range(6):
+                A[c, C + a] -= ends.hold[a, i] * move[i]
+                A[C + a, c] += ends.hold[a, i] * local[i]
     return A
+
+
+@kernel
+def _size(step, scale):
+    """Return the largest entry of a step, as strain; not finite if any entry is not."""
+    size = 0.0
+    for i in range(step.size):
+        if not np.isfinite(step[i]):
+            return np.inf
+        size = max(size, abs(step[i]) * scale[i])
+    return size
+
+
+@kernel
+def _copy(A, out):
+    """Write A, square."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            out[i, j] = A[i, j]
+
+
+@kernel
+def _finite(K):
+    """Return whether all entries are finite numbers."""
+    for i in range(K.shape[0]):
+        for j in range(K.shape[1]):
+            if not np.isfinite(K[i, j]):
+                return False
+    return True
 
 
 @kernel
@@ -171,35 +228,35 @@ def newton(
 
     """
     y, good, dy = y0.copy(), y0.copy(), np.zeros(y0.size)
-    size, worst, part = np.inf, np.inf, 1.0
+    ones = np.ones(y0.size)
+    size, worst, shortened = np.inf, np.inf, 1.0
     fresh = False  # whether the inverse was made for the last update
     for iteration in range(1, most + 1):
         r, balance, x = unbalance(d, ends, loads, paths, y, cV * y + hV, cA * y + hA)
-        worst, previous, factor = np.max(np.abs(r)), size, part
+        worst, previous = _size(r, ones), size
         if known or fresh:
             step = np.dot(inverse, r)
-            size = np.max(np.abs(step) * scale)
-            if fresh and not size < previous and part > SHORTEST:
-                part *= 0.5
-                y = good - part * dy
+            size = _size(step, scale)
+            if fresh and not size < previous and shortened > SHORTEST:
+                shortened *= 0.5
+                y = good - shortened * dy
                 size = previous
                 continue
-            known = known and size < SLOW * previous  # not if it is no number
-        if not known:
+            known = known and size < SLOW * previous
+        fresh = not known
+        if fresh:
             K = jacobian(d, ends, loads, paths, y, x, balance, cV, cA)
-            if not (np.all(np.isfinite(r)) and np.all(np.isfinite(K))):
+            if not (np.isfinite(worst) and _finite(K)):
                 return y0, NOT_FINITE, iteration, size, worst
-            inverse[:] = np.linalg.inv(K)
+            _copy(np.linalg.inv(K), inverse)
             step = np.dot(inverse, r)
-            size = np.max(np.abs(step) * scale)
-            known, fresh = size < NEAR and factor == 1.0, True
-        else:
-            fresh = False
-        if not np.isfinite(size) or not np.all(np.isfinite(step)):
+            size = _size(step, scale)
+            known = size < NEAR
+        if not np.isfinite(size):
             return y0, NOT_FINITE, iteration, size, worst
-        part = min(1.0, reach / size) if size > 0.0 else 1.0
+        shortened = min(1.0, reach / size) if size > 0.0 else 1.0
         good, dy = y, step
-        y = y - part * step
+        y = y - shortened * step
         if size < tolerance:
             return y, CONVERGED, iteration, size, worst
     return y, RUNNING_OUT, most, size, worst
@@ -390,7 +447,8 @@ class RodSolver:
         none = np.zeros(j)
         known = self._inverse_of == (rule.cV, rule.cA) and rule.cA > 0.0
         self._inverse_of = None
-        ends = Ends(base, free, *(tip or self._tip), self._hold)
+        R, p = tip or self._tip
+        ends = Ends(base, free, R, p, self._hold)
         size = y.size + j
         inverse = self._inverse if self._inverse.shape[0] == size else np.empty((size, size))
         scale = np.concatenate([self._scale[:y.size], none])
@@ -469,18 +527,19 @@ class RodSolver:
             Whether it could: not if some coordinate has no inertia.
 
         """
-        q, q_t = self._past.q, self._past.q_t
+        n, q, q_t = self.d.component.size, self._past.q, self._past.q_t
         base = self.base
-        if self.free:
-            base = self._base
-        elif self._motion:
+        if self._motion and not self.free:
             base = self._motion(base, self.time, 0.0)
-        ends = Ends(base, self.free, *self._tip, FREE_TIP)
-        r, balance, x = unbalance(self.d, ends, loads, self.paths, q, q_t, np.zeros_like(q))
-        still = jacobian(self.d, ends, loads, self.paths, q, x, balance, 0.0, 0.0)
-        mass = jacobian(self.d, ends, loads, self.paths, q, x, balance, 0.0, 1.0) - still
+        still = base._replace(Om_t=np.zeros(3), p_tt=np.zeros(3)) if self.free else base
+        turn = np.zeros((int(self.free), 3))
+        balance, x = residual(self.d, still, loads, self.paths, np.zeros(6),
+                              q[:n], q_t[:n], np.zeros(n))
+        stiffness, mass = (tangent(
+            self.d, loads, self.paths, x, balance, 0.0, cA, turn)[0] for cA in (0.0, 1.0))
+        r = np.concatenate([balance.Q, *(-balance.N_base, -balance.M[0])[:2 * self.free]])
         try:
-            q_tt = np.linalg.solve(mass, -r)
+            q_tt = np.linalg.solve(mass - stiffness, -r)
         except np.linalg.LinAlgError:
             return False
         if not np.isfinite(q_tt).all():
