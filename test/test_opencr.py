@@ -1,7 +1,9 @@
 """
 The engine against another group's strain-based solutions (opencr-mujoco's SoRoSim data, MIT).
 
-A soft rod along x: our rod's z axis is turned there. The statics were made without twist.
+A soft rod along x: our rod's z axis is turned there. The statics were made without twist, the
+releases without shear and stretch: these delay release 1 by 0.6 mm in 2 s, as Timoshenko's first
+frequency (2.5e-4 below) would.
 """
 
 import csv
@@ -79,7 +81,7 @@ def steps_in_sample(i):
 
 
 @pytest.mark.parametrize('number', range(1, 11))
-def test_ten_seconds_of_the_releases(number):
+def test_the_releases_are_followed_for_ten_seconds(number):
     """
     Kirchhoff rods, at steps in proportion to the time since the release, 1/16 ms to 2.5 ms.
 

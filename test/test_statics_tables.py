@@ -117,7 +117,7 @@ def helix_from_its_tip(GA, climb):
 
 
 @pytest.mark.parametrize('GA', SHEAR.values(), ids=SHEAR)
-def test_helices_of_ten_turns(GA):
+def test_helices_of_up_to_ten_turns_solve_the_rods_equations(GA):
     """Against the equations' solution next to ours, found by secants: 1e-7 of the length."""
     tips, tangents = helix(GA)
     climb, step = tangents[:, 1], np.full(len(FRACTIONS), 1e-6)
