@@ -1,7 +1,9 @@
 """
 The engine against another group's strain-based solutions (opencr-mujoco's SoRoSim data, MIT).
 
-A soft rod along x: our rod's z axis is turned there. The statics were made without twist.
+A soft rod along x: our rod's z axis is turned there. The statics were made without twist, and the
+releases, it seems, without shear and stretch: with them release 1 is 0.65 mm off over 2 s, without
+them 0.12 mm, a difference such as Timoshenko's first frequency makes, 2.5e-4 below.
 """
 
 import csv
@@ -9,6 +11,7 @@ import time
 
 from conftest import ROOT
 import numpy as np
+from numpy.testing import assert_allclose
 import pytest
 from scipy.interpolate import BarycentricInterpolator
 
@@ -72,9 +75,20 @@ def test_all_static_shapes():
     assert np.median(spent) < 5e-3
 
 
+def steps_in_sample(i):
+    """Return how many steps the sample i of 5 ms is divided into: 80, 40, 27, ..., 2, 2."""
+    return max(2, -(-80 // (i + 1)))
+
+
 @pytest.mark.parametrize('number', range(1, 11))
-def test_the_first_half_second_of_the_releases(number):
-    """Kirchhoff rods at 0.25 ms: the sudden release, not the motion, asks for so short a step."""
+def test_the_releases_are_followed_for_ten_seconds(number):
+    """
+    Kirchhoff rods, at steps in proportion to the time since the release, 1/16 ms to 2.5 ms.
+
+    The sudden release, not the motion, asks for short steps: 2.5 ms from the start are 3.9 mm off
+    in release 1. The worst mean of the ten is 1.00, 0.31, 0.14 mm for last steps of 5, 2.5 and
+    1.25 ms: second order, down to the data. A start finer by two changes no mean by 0.02 mm.
+    """
     data = np.loadtxt(DATA / f'release_{number}.txt')
     beta, gravity, wrench = data[0, 0], data[0, 10:], data[1, 1:].reshape(2, 6)
     solver = make_solver(StrainModes(0, 0, 0, 5, 5, 4, nodes=8), beta)
@@ -83,10 +97,12 @@ def test_the_first_half_second_of_the_releases(number):
     assert solver.statics(held).converged
     solver.start(free)
     tips = [solver.state().p_end[-1]]
-    for _ in range(100):  # samples of 5 ms
-        for _ in range(20):
-            assert solver.step(free, 0.25e-3).converged
+    for i in range(len(data) - 3):
+        for _ in range(steps_in_sample(i)):
+            assert solver.step(free, 5e-3 / steps_in_sample(i)).converged
         tips.append(solver.state().p_end[-1])
-    error = np.linalg.norm(np.array(tips) - data[2:2 + len(tips), 10:], axis=1)
+    assert_allclose(solver.time, data[-1, 0])
+    assert data[-1, 0] == 10.0
+    error = np.linalg.norm(tips - data[2:, 10:], axis=1)
     print(f'release {number}: mean {1e3 * error.mean():.3f} mm, worst {1e3 * error.max():.3f} mm')
-    assert error.mean() < 0.4e-3
+    assert error.mean() <= 0.4e-3
