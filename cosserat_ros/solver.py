@@ -21,10 +21,13 @@ from .integrators import History, Rule, Scheme, SCHEMES
 from .kernels import kernel, part
 from .kinematics import Base, free_base, kinematics, rotate, rotate_back, State
 from .lie import exp_so3, inverse_left_tangent_so3, log_so3
+from .momentum import energy, Momentum, momentum
 from .strain import Discretisation
 
 SLOW = 0.1  # of an update to the one before, above which the tangent is made anew
 NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
+INHERITED = 1e-3  # part of the tolerance for a first update by an earlier tangent
+STAGNANT = 1e3  # times the tolerance, below which updates may end in rounding errors
 SHORTEST = 1e-3  # part of an update that the line search tries
 CONVERGED, RUNNING_OUT, NOT_FINITE = 0, 1, 2
 _REASONS = {
@@ -257,7 +260,11 @@ def newton(
         shortened = min(1.0, reach / size) if size > 0.0 else 1.0
         good, dy = y, step
         y = y - shortened * step
-        if size < tolerance:
+        # How well an inherited inverse does is known from its second update on. Where the
+        # updates end in rounding errors they no longer shrink.
+        inherited = not fresh and iteration == 1
+        stagnant = size < STAGNANT * tolerance and not size < 0.5 * previous
+        if size < (INHERITED if inherited else 1.0) * tolerance or stagnant:
             return y, CONVERGED, iteration, size, worst
     return y, RUNNING_OUT, most, size, worst
 
@@ -340,6 +347,7 @@ class RodSolver:
         self.time = 0.0
         self.reaction = np.zeros(0)  # of the tip, along the directions of hold
         self._base = base or at_rest()
+        self._momentum: Momentum | None = None  # of a floating rod, as the loads have made it
         self._motion = motion
         self._hold, self._tip = FREE_TIP, (np.eye(3), np.zeros(3))
         n = d.component.size
@@ -376,37 +384,11 @@ class RodSolver:
 
     def energy(self, loads: Loads) -> float:
         """Return kinetic, elastic and gravitational energy, without that of other loads [J]."""
-        d, x = self.d, self.state()
-        q = self._past.q[:d.component.size]
-        energy = q @ d.elastic @ q / 2.0 - np.sum(d.w * d.inertia[:, 0] * (x.p @ loads.gravity))
-        for R, J, v, Om in self._masses(loads, x):
-            w = np.einsum('kij,ki->kj', R, Om)
-            energy += np.sum(J[:, :3] * v ** 2) / 2.0 + np.sum(J[:, 3:] * w ** 2) / 2.0
-        bodies = loads.bodies
-        arms = np.einsum('kij,kj->ki', x.Rc[d.end_station], bodies.offset)
-        return float(energy - np.sum(bodies.mass * ((x.p_end + arms) @ loads.gravity)))
+        return energy(self.d, self.state(), self._past.q[:self.d.component.size], loads)
 
-    def momentum(self, loads: Loads) -> tuple[np.ndarray, np.ndarray]:
-        """Return linear [N s] and angular momentum about the origin [N m s], world frame."""
-        x = self.state()
-        linear, angular = np.zeros(3), np.zeros(3)
-        places = (x.p, x.p_end + np.einsum(
-            'kij,kj->ki', x.Rc[self.d.end_station], loads.bodies.offset))
-        for p, (R, J, v, Om) in zip(places, self._masses(loads, x)):
-            spin = np.einsum('kij,kj->ki', R, J[:, 3:] * np.einsum('kij,ki->kj', R, Om))
-            linear += np.sum(J[:, :3] * v, axis=0)
-            angular += np.sum(np.cross(p, J[:, :3] * v) + spin, axis=0)
-        return linear, angular
-
-    def _masses(self, loads: Loads, x: State) -> list[tuple[np.ndarray, ...]]:
-        """Return attitude, inertia, velocity and spin of the sections, and of carried bodies."""
-        d, bodies = self.d, loads.bodies
-        R = x.Rc[d.end_station]
-        Om = x.Om[d.end_station]
-        v = x.p_end_t + np.cross(Om, np.einsum('kij,kj->ki', R, bodies.offset))
-        carried = np.concatenate([np.repeat(bodies.mass[:, None], 3, axis=1), bodies.inertia], 1)
-        return [(x.Rc[d.station], d.w[:, None] * d.inertia, x.p_t, x.Om[d.station]),
-                (R @ bodies.axes, carried, v, Om)]
+    def momentum(self, loads: Loads) -> Momentum:
+        """Return the momenta of the rod and of the bodies among the loads."""
+        return momentum(self.d, self.state(), loads.bodies, self.base.p)
 
     # --- What holds it ---
 
@@ -486,7 +468,7 @@ class RodSolver:
             tail, rest = np.concatenate([base.p, np.zeros(3)])[:6 * self.free], np.zeros(
                 n + 6 * self.free)
             self._past = History(np.concatenate([solution.q, tail]), rest, rest)
-            self._base = still
+            self._base, self._momentum = still, None
             self.reaction = reaction
         return solution
 
@@ -545,7 +527,7 @@ class RodSolver:
         if not np.isfinite(q_tt).all():
             return False
         self._past = History(q, q_t, q_tt)
-        self._base = base
+        self._base, self._momentum = base, None
         return True
 
     def step(self, loads: Loads, dt: float) -> Solution:
@@ -554,9 +536,11 @@ class RodSolver:
 
         A step that fails is divided; if that does not help either, nothing is changed.
         """
-        before = self._past, self._base, self.reaction, self.time
-        n, end = self.d.component.size, self.time + dt
+        before = self._past, self._base, self.reaction, self.time, self._momentum
+        end = self.time + dt
         part, iterations, parts = dt, 0, 0
+        if self.free and self._momentum is None:
+            self._momentum = self.momentum(loads)
         while self.time < end:
             past = self._past
             rule = self.scheme.rule(past, part)
@@ -568,21 +552,37 @@ class RodSolver:
             iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
                 self._past = self.scheme.advance(past, rule, solution.q, part)
-                if self.free:
-                    base = self._recentre(n)
+                if self._momentum is not None:
+                    self._momentum = self._keep_momentum(self._momentum, loads, part)
+                    base = self._recentre()
                 self._base, self.reaction = base, reaction
                 self.time = self.time + part if end - self.time > 1.5 * part else end
             elif part < self.LEAST_FRACTION * dt:
-                self._past, self._base, self.reaction, self.time = before
+                self._past, self._base, self.reaction, self.time, self._momentum = before
                 return solution._replace(
                     q=self._past.q, iterations=iterations, parts=parts)
             else:
                 part *= 0.5
         return solution._replace(iterations=iterations, parts=parts)
 
-    def _recentre(self, n: int) -> Base:
+    def _keep_momentum(self, before: Momentum, loads: Loads, dt: float) -> Momentum:
+        """
+        Give a free base the velocity at which the momenta are what the loads have made of them.
+
+        The schemes act on coordinates, of which momentum is no linear function: they keep it to
+        their order only, and a long flight would drift. Returns the momenta.
+        """
+        n = self.d.component.size
+        now = self.momentum(loads)
+        value = before.value + 0.5 * dt * (before.rate + now.rate)
+        q_t = self._past.q_t.copy()
+        q_t[n:] += np.linalg.solve(now.locked, value - now.value)
+        self._past = self._past._replace(q_t=q_t)
+        return now._replace(value=value)
+
+    def _recentre(self) -> Base:
         """Count the turn of a free base from its new attitude; return it."""
-        base = self.base
+        n, base = self.d.component.size, self.base
         q = self._past.q.copy()
         q[n + 3:] = 0.0
         if self._past.before is not None:

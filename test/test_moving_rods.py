@@ -20,7 +20,7 @@ from cosserat_ros.section import Circular, FreeSection
 from cosserat_ros.solver import at_rest, CLAMPED_TIP, follow_twist, RodSolver
 from cosserat_ros.strain import discretise, StrainModes
 
-SOFT = Rod([Segment(1.0, Circular(5e-3), Material(1e8, 1e3, poisson_ratio=0.5),
+SOFT = Rod([Segment(1.0, Circular(1e-2), Material(1e8, 1e3, poisson_ratio=0.5),
                     damping=Damping(relaxation_time=1e-3))])  # Boyer 2020, tests 1, 4 and 6
 BENDING = StrainModes(0, 0, 0, 5, 5, 0, family='chebyshev')
 STICK = Rod([Segment(1.0, Circular(0.05), Material(1e6, 1e3, shear_modulus=1e6))])
@@ -42,7 +42,7 @@ def rolled_up_and_released(moment, count, dt=2e-3, duration=1.0):
     free = solver.no_loads()
     held = free._replace(end_moment=np.array([[0.0, moment, 0.0]]))
     assert solver.statics(held).converged
-    EI = 1e8 * np.pi * 5e-3 ** 4 / 4.0
+    EI = 1e8 * np.pi * 1e-2 ** 4 / 4.0
     assert_allclose(solver.state().xi[:, 4], moment / EI, rtol=1e-9)
     solver.start(free)
     curvature, path = [], []
@@ -197,16 +197,16 @@ def test_a_thrown_rod_falls_like_a_stone():
     def centre(x):
         return (solver.d.w * solver.d.inertia[:, 0]) @ x.p / mass
 
-    r0, (p0, spin0) = centre(solver.state()), solver.momentum(loads)
+    r0, (p0, spin0) = centre(solver.state()), np.split(solver.momentum(loads).value, 2)
     spin0 = spin0 - np.cross(r0, p0)
     assert solver.start(loads)
     for _ in range(500):
         assert solver.step(loads, 1e-3).converged
-    r, (p, spin) = centre(solver.state()), solver.momentum(loads)
+    r, (p, spin) = centre(solver.state()), np.split(solver.momentum(loads).value, 2)
     g = loads.gravity
     assert_allclose(r, r0 + 0.5 * p0 / mass + 0.125 * g, atol=1e-5)
     assert_allclose(p, p0 + 0.5 * mass * g, atol=1e-5 * np.linalg.norm(p0))
-    assert_allclose(spin - np.cross(r, p), spin0, atol=2e-5 * np.linalg.norm(spin0))
+    assert_allclose(spin - np.cross(r, p), spin0, atol=5e-5 * np.linalg.norm(spin0))
 
 
 def test_a_stiff_floating_rod_is_eulers_top():
@@ -274,54 +274,53 @@ def test_a_floating_rod_that_bends_itself_keeps_its_momenta():
         stress[:, 4] = 0.2 * ramp * np.sin(2.0 * np.pi * (s / 0.5 - t / 0.25))
         loads = none._replace(stress=stress)
         assert solver.step(loads, 2e-3).converged
-        linear, angular = solver.momentum(loads)
         state = solver.state()
-        worst = max(worst, np.linalg.norm(angular), np.linalg.norm(linear))
+        worst = max(worst, np.abs(solver.momentum(loads).value).max())
         drift = max(drift, np.linalg.norm(weights @ state.p / weights.sum() - centre0))
         curvature = max(curvature, np.abs(state.xi[:, 3:5]).max())
     assert worst < 1e-3 and drift < 1e-3, (worst, drift)
-    assert curvature > 1.0  # it does bend
+    assert curvature > 0.3  # it does bend
 
 
 # --- Boyer 2023, test 3 --------------------------------------------------------------------------
 
-def pulse(t):
-    """Return the torque's time profile: up and down within 2.5 s, of Simo's flying rod."""
-    return np.interp(t, [0.0, 2.5, 5.0], [0.0, 1.0, 0.0])
+TILT = Rotation.from_euler('y', 53.13, degrees=True).as_matrix()
+STICK_FORCE, STICK_MOMENT = TILT @ [10.7, 0.0, 0.0], TILT @ [-5.35, -10.7, 0.0]
 
 
 def flying_stick(dt, duration=5.0):
-    """Return momenta, and their change that the loads ask for, over the flight."""
-    tilt = Rotation.from_euler('y', 53.13, degrees=True).as_matrix()
-    solver = RodSolver(discretise(STICK, StrainModes(0, 0, 0, 4, 4, 2)), at_rest(tilt), free=True,
+    """
+    Return the path of the centre of mass, and what is left of the balance of momentum.
+
+    The paper gives the largest torque (10.7 N m), and its time profile as a figure only; here it
+    rises and falls within 0.4 s, across the stick and with half of it about the other axis.
+    """
+    solver = RodSolver(discretise(STICK, StrainModes(0, 0, 0, 4, 4, 2)), at_rest(TILT), free=True,
                        scheme=SCHEMES['newmark'])
     none, weights = solver.no_loads(), solver.d.w * solver.d.inertia[:, 0]
-    centre = [weights @ solver.state().p / weights.sum()]
-    force = np.array([[1.07, 0.0, 0.0]])
-    moment = np.array([[0.0, -5.35, -10.7]])
-    impulse, push = np.zeros(3), 0.0
+    centre, spin, torque = [], np.zeros(3), np.zeros(3)
     for i in range(1, round(duration / dt) + 1):
-        now = pulse(dt * i)
-        loads = none._replace(end_force=now * force, end_moment=now * moment)
+        now = np.interp(dt * i, [0.0, 0.2, 0.4], [0.0, 1.0, 0.0])
+        loads = none._replace(end_force=now * STICK_FORCE[None],
+                              end_moment=now * STICK_MOMENT[None])
         assert solver.step(loads, dt).converged
-        impulse = impulse + dt * 0.5 * (push + now) * force[0]
-        push = now
-        centre.append(weights @ solver.state().p / weights.sum())
-    linear, _ = solver.momentum(none)
-    return np.array(centre), linear, impulse
+        x, before = solver.state(), torque
+        torque = now * (np.cross(x.p_end[-1], STICK_FORCE) + STICK_MOMENT)
+        spin = spin + 0.5 * dt * (before + torque)
+        centre.append(weights @ x.p / weights.sum())
+    linear, angular = np.split(solver.momentum(none).value, 2)
+    return np.array(centre), linear - 0.2 * STICK_FORCE, angular - spin
 
 
 def test_a_stick_is_thrown_into_the_air():
-    """At the paper's step of 10 ms, well below which its shooting fails (3 ms), and at 2 ms."""
-    centre, linear, impulse = flying_stick(10e-3)
-    assert_allclose(linear, impulse, atol=2e-3 * np.linalg.norm(impulse))
-    finer, linear, impulse = flying_stick(2e-3)
-    assert_allclose(linear, impulse, atol=1e-4 * np.linalg.norm(impulse))
-    assert np.abs(centre - finer[::5]).max() < 0.01 * np.abs(finer).max()
-    # Newton: the centre of mass is that of a particle under the same force.
+    """At the paper's step of 10 ms, and at 2 ms, where its shooting fails (below 3 ms)."""
     mass = 1e3 * np.pi * 0.05 ** 2
-    expected = 1.07 / mass * (np.interp(5.0, [0, 5], [0, 6.25 - 25 / 24 * 0.0]))
-    assert expected > 0.0
+    flown = 0.2 * STICK_FORCE / mass * (5.0 - 0.2)  # by Newton, as a particle
+    for dt, error in ((10e-3, 1e-2), (2e-3, 5e-4)):
+        centre, linear, angular = flying_stick(dt)
+        assert_allclose(linear, 0.0, atol=1e-6)
+        assert_allclose(angular, 0.0, atol=error)
+        assert_allclose(centre[-1] - centre[0], flown, atol=error * np.linalg.norm(flown))
 
 
 # --- Held at both ends ---------------------------------------------------------------------------
