@@ -1,8 +1,8 @@
 """
 What the benchmarks share: Till's rod, held by a force at its tip and let go, and who simulates it.
 
-Times are wall time on one core, per simulated second, of the steps alone: without set-up, statics
-and reading the tip.
+Times are processor time, which is wall time on an idle core, per simulated second, of the steps
+alone: without set-up, statics and reading the tip.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def engine(release: Release, modes: StrainModes) -> Run:
     """Release the engine's rod; it starts without acceleration, as Till's method does."""
     solver = held(release, modes)
     loads = solver.no_loads()._replace(gravity=GRAVITY)
-    return _follow(
+    return follow(
         release, lambda: solver.step(loads, release.dt).converged,
         lambda: solver.state().p_end[-1])
 
@@ -94,18 +94,19 @@ def _problem(release: Release, elements: int) -> Cantilever:
 def _papers(release: Release, simulator: CantileverSimulator) -> Run:
     for part in (0.25, 0.5, 0.75, 1.0):
         assert simulator.statics(part * release.force).converged
-    return _follow(release, lambda: simulator.step().converged, lambda: simulator.tip)
+    return follow(release, lambda: simulator.step().converged, lambda: simulator.tip)
 
 
-def _follow(release: Release, step: Callable[[], bool], tip: Callable[[], np.ndarray]) -> Run:
+def follow(release: Release, step: Callable[[], bool], tip: Callable[[], np.ndarray]) -> Run:
+    """Time `step`, which says whether it succeeded, and note the tip after each."""
     spent, path = 0.0, []
     for _ in range(release.steps):
-        begin = time.perf_counter()
+        begin = time.process_time()
         if not step():
             break
-        spent += time.perf_counter() - begin
+        spent += time.process_time() - begin
         path.append(tip())
-    return Run(spent / (release.dt * len(path)), np.array(path))
+    return Run(spent / (release.dt * max(len(path), 1)), np.array(path).reshape(-1, 3))
 
 
 def best_of_three(run: Callable[..., Run], *arguments: object) -> Run:
