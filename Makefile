@@ -2,12 +2,13 @@
 ROBOT ?= tendon_arm
 ENTER := environment/enter
 
-.PHONY: help demo test lint picture lock clean
+.PHONY: help demo test lint benchmark picture lock clean
 
 help:
 	@echo 'make demo [ROBOT=name] [DURATION=seconds] [PORT=number]   a robot in the browser'
 	@echo 'make test [ARGS="-k name"]                                all tests'
 	@echo 'make lint                                                 style and types'
+	@echo 'make benchmark                                            times of the engine, as tables'
 	@echo 'make picture                                              the picture of README.md'
 	@echo 'make lock                                                 newest versions into requirements.txt'
 	@echo 'make clean                                                remove the environment'
@@ -22,6 +23,12 @@ test:
 lint:
 	@$(ENTER) ruff check .
 	@$(ENTER) mypy
+
+benchmark: export OPENBLAS_NUM_THREADS = 1
+benchmark:
+	@$(ENTER) python benchmarks/cantilever.py
+	@$(ENTER) python benchmarks/growth.py
+	@$(ENTER) python benchmarks/start_up.py
 
 picture:
 	@$(ENTER) python docs/make_picture.py

@@ -1,0 +1,62 @@
+"""
+From the start of Python to the first step of a rod, with the kernels in the cache and without.
+
+    environment/enter python benchmarks/start_up.py
+
+Each row is a new process. Wall times count from its start, processor time is that of all of it: on
+an idle machine it is the wall time. The memory is the largest that the process ever had. This file
+imports little itself: a process inherits the peak of the one that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+# All of the engine that a simulation needs. Prints instants, processor time and memory [kB].
+CHILD = """
+import resource, time
+import numpy as np
+from cosserat_ros.rod import Material, Rod, Segment
+from cosserat_ros.section import Circular
+from cosserat_ros.solver import RodSolver
+from cosserat_ros.strain import discretise, StrainModes
+imported = time.time()
+rod = Rod((Segment(0.4, Circular(1e-3), Material(207e9, 8000.0, shear_modulus=79e9)),))
+solver = RodSolver(discretise(rod, StrainModes()))
+loads = solver.no_loads()._replace(gravity=np.array([-9.81, 0.0, 0.0]))
+assert solver.statics(loads).converged
+solver.start(loads)
+assert solver.step(loads, 1e-3).converged
+solver.state(), solver.energy(loads)
+print(imported, time.time(), time.process_time(),
+      resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def first_step(name: str, cache: str) -> None:
+    """Start a process with this cache of kernels, and print a row of the table."""
+    begin = time.time()
+    output = subprocess.run(
+        [sys.executable, '-c', CHILD], env=os.environ | {'NUMBA_CACHE_DIR': cache},
+        stdout=subprocess.PIPE, text=True, check=True).stdout
+    imported, stepped, processor, memory = map(float, output.split())
+    print(f'{name:20} {imported - begin:10.2f} {stepped - begin:13.2f} {processor:12.2f} '
+          f'{memory / 1024.0:8.0f}', flush=True)
+
+
+def main() -> None:
+    """Print the table."""
+    print(f'{"cache of kernels":20} {"imported s":>10} {"first step s":>13} {"processor s":>12} '
+          f'{"peak MB":>8}')
+    with tempfile.TemporaryDirectory() as cache:
+        first_step('empty: all compiled', cache)
+        for _ in range(3):
+            first_step('full', cache)
+
+
+if __name__ == '__main__':
+    main()
