@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import kernel
+from .kernels import inner, kernel
 from .kinematics import cross
 
 
@@ -43,7 +43,7 @@ def no_paths(nodes: int) -> Paths:
                  np.zeros(0, dtype=np.bool_))
 
 
-@kernel
+@inner
 def path_tangent(a, i, k, xi, c):
     """Write c = v + u x r + r_s of actuator i at node k; return its length."""
     cross(xi[3:], a.r[i, k], c)
@@ -89,7 +89,7 @@ def lengths_and_gradients(a, xi):
     return length, gradient
 
 
-@kernel
+@inner
 def add_curvature(a, effort, xi, H):
     """
     Add the second derivative of ``sum effort l`` with the strain at each node to H (N, 6, 6).

@@ -49,6 +49,12 @@ def kernel(function: F) -> F:
     return compiled
 
 
+def inner(function: F) -> F:
+    """Compile `function` for calls from kernels only: without the way in from Python."""
+    njit: Any = numba.njit  # whose type hints lack these options
+    return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+
+
 def part(function: F) -> F:
     """
     Make `function` a part of the kernels that call it, compiled there and not on its own.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import kernel
+from .kernels import inner, kernel
 from .lie import _stumpff
 
 
@@ -59,7 +59,7 @@ class State(NamedTuple):
 
 # --- Small algebra -------------------------------------------------------------------------------
 
-@kernel
+@inner
 def cross(a, b, out):
     x = a[1] * b[2] - a[2] * b[1]
     y = a[2] * b[0] - a[0] * b[2]
@@ -69,21 +69,21 @@ def cross(a, b, out):
     out[2] = z
 
 
-@kernel
+@inner
 def rotate(R, a, out):
     """Write R a."""
     for i in range(3):
         out[i] = R[i, 0] * a[0] + R[i, 1] * a[1] + R[i, 2] * a[2]
 
 
-@kernel
+@inner
 def rotate_back(R, a, out):
     """Write R^T a."""
     for i in range(3):
         out[i] = R[0, i] * a[0] + R[1, i] * a[1] + R[2, i] * a[2]
 
 
-@kernel
+@inner
 def tangent_and_slope(o, w, T, D):
     """Write T = T_l(o) and D = d(T_l(o) w)/do, both (3, 3)."""
     x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
@@ -105,7 +105,7 @@ def tangent_and_slope(o, w, T, D):
         D[i, k] -= c2 * w[j]
 
 
-@kernel
+@inner
 def _acceleration_slopes(o, w, E1, E2):
     """
     Write E1 = dh/do and E2 = dh/dw for h(o, w) = (d(T_l(o) w)/do) w, both (3, 3).
@@ -140,7 +140,7 @@ def _acceleration_slopes(o, w, E1, E2):
         E2[i, k] += c2s * a * o[j]
 
 
-@kernel
+@inner
 def exponential(o, E):
     """Write exp(hat(o)), (3, 3)."""
     x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
@@ -209,7 +209,7 @@ def kinematics(d, base, q, q_t, q_tt):
                  t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
 
 
-@kernel
+@inner
 def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
     """Return t = R v and its two time derivatives at the nodes, (N, 3) each."""
     N = d.s.size
@@ -233,7 +233,7 @@ def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
     return t, t_t, t_tt
 
 
-@kernel
+@inner
 def _positions(d, base, t, t_t, t_tt):
     """Return p, p_t and p_tt at the nodes, (N, 3) each, and at the elements' ends, (E, 3) each."""
     N, E = d.s.size, d.W.shape[0]
@@ -260,7 +260,7 @@ def _positions(d, base, t, t_t, t_tt):
     return p, p_t, p_tt, p_end, p_end_t, p_end_tt
 
 
-@kernel
+@inner
 def _expand(d, q):
     """Return the strain that modes add at the nodes (N, 6), and to the exponents (M, 3)."""
     xi, Omega = np.zeros((d.Phi.shape[0], 6)), np.zeros((d.turn.shape[0], 3))
@@ -274,7 +274,7 @@ def _expand(d, q):
     return xi, Omega
 
 
-@kernel
+@inner
 def _chain(base, Omega, Omega_t, Omega_tt):
     """
     Return rotations, angular velocities and accelerations along the chain.
@@ -314,7 +314,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
 
 # --- Variations ----------------------------------------------------------------------------------
 
-@kernel
+@inner
 def turn_columns(d, x, cV, cA, turn):
     """
     Return the variations of rotation, angular velocity and acceleration with each coordinate.
@@ -376,7 +376,7 @@ def turn_columns(d, x, cV, cA, turn):
     return psi, dOm, dOm_t
 
 
-@kernel
+@inner
 def add_cross(a, B, out, sign):
     """Add sign a x B to out, for a (3,) and columns B (3, n)."""
     for c in range(B.shape[1]):
@@ -386,7 +386,7 @@ def add_cross(a, B, out, sign):
         out[2, c] += sign * (a[0] * b1 - a[1] * b0)
 
 
-@kernel
+@inner
 def add_rotated_back(R, B, out):
     """Add R^T B to out, for columns B (3, n)."""
     for i in range(3):
@@ -394,7 +394,7 @@ def add_rotated_back(R, B, out):
             out[i, c] += R[0, i] * B[0, c] + R[1, i] * B[1, c] + R[2, i] * B[2, c]
 
 
-@kernel
+@inner
 def add_rotated(R, B, out, factor):
     """Add factor R B to out, for columns B (3, n)."""
     for i in range(3):
@@ -402,7 +402,7 @@ def add_rotated(R, B, out, factor):
             out[i, c] += factor * (R[i, 0] * B[0, c] + R[i, 1] * B[1, c] + R[i, 2] * B[2, c])
 
 
-@kernel
+@inner
 def add(A, out, factor):
     """Add factor A to out, for columns (3, n)."""
     for i in range(3):

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import no_paths, Paths
+from .checked import check_number
 from .equations import Loads, no_loads, residual, tangent
 from .errors import InvalidModel
 from .integrators import History, Rule, Scheme, SCHEMES
-from .kernels import kernel, part
+from .kernels import inner, kernel, part
 from .kinematics import Base, free_base, kinematics, rotate, rotate_back, State
 from .lie import exp_so3, inverse_left_tangent_so3, log_so3
 from .momentum import energy, Momentum, momentum
@@ -65,7 +66,7 @@ class Solution(NamedTuple):
 
 # --- Equations of a rod with its ends ------------------------------------------------------------
 
-@kernel
+@inner
 def _base_of(ends, n, y, y_t, y_tt):
     """Return the motion of the base."""
     if ends.free:
@@ -73,7 +74,7 @@ def _base_of(ends, n, y, y_t, y_tt):
     return ends.base
 
 
-@kernel
+@inner
 def _reaction(ends, y):
     """Return the wrench (6,) that holds the tip, world frame."""
     j = ends.hold.shape[0]
@@ -86,7 +87,7 @@ def _reaction(ends, y):
     return wrench
 
 
-@kernel
+@inner
 def _tip_error(d, ends, x):
     """Return how far the tip is from its place, in the frame tip_R: distance and turn, (6,)."""
     R, p = x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1]
@@ -141,7 +142,7 @@ def jacobian(d, ends, loads, paths, y, x, balance, cV, cA):
     return K if j == 0 else _with_tip_held(d, ends, x, K, J)
 
 
-@kernel
+@inner
 def _with_tip_held(d, ends, x, K, J):
     """Border the tangent K by the columns of the reactions and the rows of the constraints."""
     C, j = K.shape[0], ends.hold.shape[0]
@@ -163,7 +164,7 @@ def _with_tip_held(d, ends, x, K, J):
     return A
 
 
-@kernel
+@inner
 def _size(step, scale):
     """Return the largest entry of a step, as strain; not finite if any entry is not."""
     size = 0.0
@@ -174,7 +175,7 @@ def _size(step, scale):
     return size
 
 
-@kernel
+@inner
 def _copy(A, out):
     """Write A, square."""
     for i in range(A.shape[0]):
@@ -182,7 +183,24 @@ def _copy(A, out):
             out[i, j] = A[i, j]
 
 
-@kernel
+@inner
+def _line(a, factor, b, out):
+    """Write a + factor b. (numba compiles an array expression for seconds.)"""
+    for i in range(a.size):
+        out[i] = a[i] + factor * b[i]
+
+
+@inner
+def _multiply(A, b, out):
+    """Write A b."""
+    for i in range(b.size):
+        total = 0.0
+        for j in range(b.size):
+            total += A[i, j] * b[j]
+        out[i] = total
+
+
+@inner
 def _finite(K):
     """Return whether all entries are finite numbers."""
     for i in range(K.shape[0]):
@@ -231,18 +249,20 @@ def newton(
 
     """
     y, good, dy = y0.copy(), y0.copy(), np.zeros(y0.size)
-    ones = np.ones(y0.size)
+    y_t, y_tt, step, ones = y0.copy(), y0.copy(), y0.copy(), np.ones(y0.size)
     size, worst, shortened = np.inf, np.inf, 1.0
     fresh = False  # whether the inverse was made for the last update
     for iteration in range(1, most + 1):
-        r, balance, x = unbalance(d, ends, loads, paths, y, cV * y + hV, cA * y + hA)
+        _line(hV, cV, y, y_t)
+        _line(hA, cA, y, y_tt)
+        r, balance, x = unbalance(d, ends, loads, paths, y, y_t, y_tt)
         worst, previous = _size(r, ones), size
         if known or fresh:
-            step = np.dot(inverse, r)
+            _multiply(inverse, r, step)
             size = _size(step, scale)
             if fresh and not size < previous and shortened > SHORTEST:
                 shortened *= 0.5
-                y = good - shortened * dy
+                _line(good, -shortened, dy, y)
                 size = previous
                 continue
             known = known and size < SLOW * previous
@@ -252,14 +272,15 @@ def newton(
             if not (np.isfinite(worst) and _finite(K)):
                 return y0, NOT_FINITE, iteration, size, worst
             _copy(np.linalg.inv(K), inverse)
-            step = np.dot(inverse, r)
+            _multiply(inverse, r, step)
             size = _size(step, scale)
             known = size < NEAR
         if not np.isfinite(size):
             return y0, NOT_FINITE, iteration, size, worst
         shortened = min(1.0, reach / size) if size > 0.0 else 1.0
-        good, dy = y, step
-        y = y - shortened * step
+        for i in range(y.size):
+            good[i], dy[i] = y[i], step[i]
+        _line(good, -shortened, dy, y)
         # How well an inherited inverse does is known from its second update on. Where the
         # updates end in rounding errors they no longer shrink.
         inherited = not fresh and iteration == 1
@@ -355,6 +376,8 @@ class RodSolver:
         scale = np.where(d.component < 3, 1.0, length)
         self._scale = np.concatenate([scale, np.repeat([1.0 / length, 1.0], 3)[:6 * free]])
         self._forget_tangent()
+        self._checked: Loads | None = None  # the last loads that were looked at
+        self._loads: Loads | None = None  # those of the last equilibrium, while it lasts
         zeros, b = np.zeros(n), self._base
         if free:
             self._past = History(
@@ -408,8 +431,7 @@ class RodSolver:
         if self.free and len(hold):
             raise InvalidModel('hold', len(hold), '0 where the base is free')
         self._tip = np.array(R, dtype=float), np.array(p, dtype=float)
-        if len(hold) != len(self._hold):
-            self.reaction = np.zeros(len(hold))
+        self.reaction = np.asarray(hold, dtype=float) @ self._hold.T @ self.reaction
         self._hold = np.ascontiguousarray(hold, dtype=float)
         self._forget_tangent()
 
@@ -420,30 +442,41 @@ class RodSolver:
 
     # --- Solving ---
 
+    def _check(self, loads: Loads) -> None:
+        """Refuse arrays of another shape than `no_loads`: kernels do not look."""
+        if loads is self._checked:
+            return
+        none = self.no_loads()
+        for given, expected in ((loads, none), (loads.bodies, none.bodies)):
+            for name in expected._fields:
+                value, shape = getattr(given, name), getattr(expected, name)
+                if name != 'bodies' and (
+                        np.shape(value) != shape.shape or value.dtype != shape.dtype):
+                    raise InvalidModel(
+                        name, np.shape(value), f'a float array of shape {shape.shape}')
+        self._checked = loads
+
     def _solve(
-        self, loads: Loads, y: np.ndarray, rule: Rule, base: Base, free: bool,
-        tip: tuple[np.ndarray, np.ndarray] | None = None,
+        self, loads: Loads, y: np.ndarray, reaction: np.ndarray, rule: Rule, base: Base,
+        free: bool = False, tip: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> tuple[Solution, np.ndarray]:
-        """Solve from y; return how it went, and the reaction at the tip."""
-        j = len(self._hold)
-        none = np.zeros(j)
+        """Solve from y and a reaction at the tip; return how it went, and the new reaction."""
+        self._check(loads)
+        none = np.zeros(reaction.size)
         known = self._inverse_of == (rule.cV, rule.cA) and rule.cA > 0.0
         self._inverse_of = None
         R, p = tip or self._tip
-        ends = Ends(base, free, R, p, self._hold)
-        size = y.size + j
+        size = y.size + reaction.size
         inverse = self._inverse if self._inverse.shape[0] == size else np.empty((size, size))
-        scale = np.concatenate([self._scale[:y.size], none])
-        start = np.concatenate([y, self.reaction])
         try:
             found, status, iterations, update, worst = newton(
-                self.d, ends, loads, self.paths, start,
-                rule.cV, np.concatenate([rule.hV, none]), rule.cA,
-                np.concatenate([rule.hA, none]), scale,
+                self.d, Ends(base, free, R, p, self._hold), loads, self.paths,
+                np.concatenate([y, reaction]), rule.cV, np.concatenate([rule.hV, none]),
+                rule.cA, np.concatenate([rule.hA, none]),
+                np.concatenate([self._scale[:y.size], none]),
                 self.tolerance, self.MOST, self.REACH, inverse, known)
         except np.linalg.LinAlgError:
-            return Solution(
-                y, False, 1, np.inf, np.inf, 1, 'the tangent is singular'), self.reaction
+            return Solution(y, False, 1, np.inf, np.inf, 1, 'the tangent is singular'), reaction
         if status == CONVERGED and inverse is self._inverse:
             self._inverse_of = (rule.cV, rule.cA)
         return Solution(found[:y.size], status == CONVERGED, iterations, update, worst, 1,
@@ -453,51 +486,56 @@ class RodSolver:
         """
         Go to the static equilibrium under loads, and stay there at rest; a free base is held.
 
-        If Newton fails from the present shape, loads and efforts are applied step by step from
-        none, and a held tip is led from where it is.
+        If Newton fails, the way there is divided: from the last equilibrium, if there was one,
+        loads, gravity and efforts are changed and a held tip is led step by step; else, or if
+        that fails too, from the rod at rest.
         """
         n, base = self.d.component.size, self.base
         still = at_rest(base.R, base.p)
         zeros = np.zeros(n)
         rule = Rule(0.0, zeros, 0.0, zeros)
         start = zeros if from_rest else self._past.q[:n]
-        solution, reaction = self._solve(loads, start, rule, still, False)
-        if not solution.converged:
-            solution, reaction = self._continue(loads, rule, still, solution.iterations)
+        solution, reaction = self._solve(loads, start, self.reaction, rule, still)
+        origins = [(zeros, np.zeros(self.reaction.size), self.no_loads())]
+        if self._loads is not None and not from_rest:
+            origins.insert(0, (start, self.reaction, self._loads))
+        for q, initial_reaction, initial in origins:
+            if not solution.converged:
+                earlier = solution.iterations
+                solution, reaction = self._continue(
+                    q, initial_reaction, initial, loads, rule, still)
+                solution = solution._replace(iterations=earlier + solution.iterations)
         if solution.converged:
-            tail, rest = np.concatenate([base.p, np.zeros(3)])[:6 * self.free], np.zeros(
-                n + 6 * self.free)
+            tail = np.concatenate([base.p, np.zeros(3)])[:6 * self.free]
+            rest = np.zeros(n + tail.size)
             self._past = History(np.concatenate([solution.q, tail]), rest, rest)
-            self._base, self._momentum = still, None
+            self._base, self._momentum, self._loads = still, None, loads
             self.reaction = reaction
         return solution
 
     def _continue(
-        self, loads: Loads, rule: Rule, base: Base, iterations: int,
+        self, q: np.ndarray, reaction: np.ndarray, initial: Loads, loads: Loads, rule: Rule,
+        base: Base,
     ) -> tuple[Solution, np.ndarray]:
-        """Scale the loads up from nothing, as fast as Newton allows."""
-        n = self.d.component.size
-        before = self.reaction
-        q, done, step, parts = np.zeros(n), 0.0, 0.25, 0
-        x = kinematics(self.d, base, q, q, q)
-        self.reaction = np.zeros_like(before)
+        """Go from an equilibrium to other loads and where the tip is held, as Newton allows."""
+        x = kinematics(self.d, base, q, rule.hV, rule.hA)
+        done, step, parts, iterations = 0.0, 0.25, 0, 0
         while True:
             fraction = min(1.0, done + step)
-            solution, reaction = self._solve(
-                _scaled(loads, fraction), q, rule, base, False,
-                _between(x.Rc[-1], x.p_end[-1], *self._tip, fraction))
+            solution, found = self._solve(
+                _mixed(initial, loads, fraction), q, reaction, rule, base,
+                tip=_between(x.Rc[-1], x.p_end[-1], *self._tip, fraction))
             iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
-                q, done, step, self.reaction = solution.q, fraction, 2.0 * step, reaction
+                q, reaction, done, step = solution.q, found, fraction, 2.0 * step
             else:
                 step *= 0.25
             if done == 1.0 or step < self.LEAST_FRACTION:
-                self.reaction = before
-                reached = '' if done == 1.0 else (
-                    f'{solution.message}, with {100.0 * done:.1f} % of the loads applied')
+                short = f'{solution.message}, after {100.0 * done:.1f} % of the way to these loads'
                 return solution._replace(
-                    q=q if done == 1.0 else self._past.q[:n], converged=done == 1.0,
-                    iterations=iterations, parts=parts, message=reached), reaction
+                    q=q if done == 1.0 else self._past.q[:q.size], converged=done == 1.0,
+                    iterations=iterations, parts=parts,
+                    message='' if done == 1.0 else short), reaction
 
     def start(self, loads: Loads) -> bool:
         """
@@ -536,6 +574,7 @@ class RodSolver:
 
         A step that fails is divided; if that does not help either, nothing is changed.
         """
+        check_number('dt', dt, above=0.0, unit='s')
         before = self._past, self._base, self.reaction, self.time, self._momentum
         end = self.time + dt
         part, iterations, parts = dt, 0, 0
@@ -548,10 +587,11 @@ class RodSolver:
             base = self._base
             if self._motion and not self.free:
                 base = self._motion(base, self.time + part, part)
-            solution, reaction = self._solve(loads, guess, rule, base, self.free)
+            solution, reaction = self._solve(
+                loads, guess, self.reaction, rule, base, self.free)
             iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
-                self._past = self.scheme.advance(past, rule, solution.q, part)
+                self._past, self._loads = self.scheme.advance(past, rule, solution.q, part), None
                 if self._momentum is not None:
                     self._momentum = self._keep_momentum(self._momentum, loads, part)
                     base = self._recentre()
@@ -594,11 +634,14 @@ class RodSolver:
         return base
 
 
-def _scaled(loads: Loads, fraction: float) -> Loads:
-    """Return a part of all loads and efforts; drag and carried bodies stay what they are."""
+def _mixed(a: Loads, b: Loads, fraction: float) -> Loads:
+    """Return loads at a fraction of the way from a to b; drag and bodies are those of b."""
+    if fraction == 1.0:
+        return b
     kept = ('square_drag', 'linear_drag', 'bodies')
-    return loads._replace(**{
-        name: fraction * getattr(loads, name) for name in loads._fields if name not in kept})
+    return b._replace(**{
+        name: (1.0 - fraction) * getattr(a, name) + fraction * getattr(b, name)
+        for name in b._fields if name not in kept})
 
 
 def _between(

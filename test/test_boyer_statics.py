@@ -1,5 +1,5 @@
 """
-Static tests 1 and 2 of Boyer 2020, section VIII-A: a tip torque, and a follower force.
+Static tests of Boyer 2020, section VIII: a tip torque, a follower force, a loop, and cables.
 
 What the paper prints as diameters are probably radii: with 0.57 m for a radius, its 5 monomials
 are good to 1 % of the length, with 0.57 m for a diameter they are off by more than the length.
@@ -10,8 +10,11 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import fsolve
+from scipy.spatial.transform import Rotation
 from scipy.special import ellipj
 
+from cosserat_ros.actuators import Paths
 from cosserat_ros.rod import Material, Rod, Segment
 from cosserat_ros.section import Circular
 from cosserat_ros.solver import RodSolver
@@ -114,3 +117,170 @@ def test_the_tip_of_a_follower_force_swings_between_0_and_180_degrees():
     exact = np.pi / 2 - 2.0 * np.arcsin(np.sqrt(0.5) * cn / dn)
     _, angles = tips_under_follower_forces(0.57, bending(16), FORCES)
     assert_allclose(angles, exact, rtol=0, atol=1e-6)
+
+
+# --- Cables: table I -----------------------------------------------------------------------------
+
+R_CABLE = 1e-2  # see the note on radius and diameter above
+CABLE_ROD = Rod([Segment(1.0, Circular(R_CABLE), Material(1e6, 1e3, poisson_ratio=0.5))])
+ROUTES = {  # D_Y and D_Z of the table, and their slopes, over X in [0, 1]
+    'parallel': lambda X: (np.sqrt(2) * R_CABLE / 4 + 0 * X, np.sqrt(2) * R_CABLE / 4 + 0 * X,
+                           0 * X, 0 * X),
+    'convergent': lambda X: (R_CABLE * (1 - X) / 2, 0 * X, -R_CABLE / 2 + 0 * X, 0 * X),
+    'cross': lambda X: (R_CABLE * (1 - 2 * X) / 2, 0 * X, -R_CABLE + 0 * X, 0 * X),
+    'spiral': lambda X: (  # printed without its radius, which is taken to be that of the others
+        R_CABLE / 2 * np.sin(2 * np.pi * X), R_CABLE / 2 * np.cos(2 * np.pi * X),
+        np.pi * R_CABLE * np.cos(2 * np.pi * X), -np.pi * R_CABLE * np.sin(2 * np.pi * X)),
+    'parallel-truncated': lambda X: (np.where(X <= 0.5, R_CABLE / 2, 0.0), 0 * X, 0 * X, 0 * X),
+}
+
+
+def cable(route, s):
+    """Return r and r_s of a cable at s, (N, 3) each: their (Y, Z) are our (x, y)."""
+    y, z, y_s, z_s = ROUTES[route](s)
+    return np.stack([y, z, 0 * s], -1), np.stack([y_s, z_s, 0 * s], -1)
+
+
+def pulled(route, tension, count, breaks=()):
+    """Return the tip of the cable-driven rod, and its solver."""
+    d = discretise(CABLE_ROD, StrainModes(0, 0, 0, count, count, count, nodes=16, substeps=2),
+                   breaks)
+    r, r_s = cable(route, d.s)
+    paths = Paths(r[None], r_s[None], d.w[None], np.array([False]))
+    solver = RodSolver(d, paths=paths)
+    assert solver.statics(solver.no_loads()._replace(effort=np.array([tension]))).converged
+    return solver.state().p_end[-1], solver
+
+
+def local_curvature(route, tension, s):
+    """Return u at s: with nothing but the cable, each section balances it on its own."""
+    EI = 1e6 * np.pi * R_CABLE ** 4 / 4
+    K = np.array([EI, EI, 2 * EI * (1e6 / 3) / 1e6])
+    (r,), (r_s,) = cable(route, np.array([s]))
+    e3 = np.array([0.0, 0.0, 1.0])
+
+    def balance(u):
+        c = e3 + np.cross(u, r) + r_s
+        return u + tension * np.cross(r, c / np.linalg.norm(c)) / K
+    return fsolve(balance, np.zeros(3), xtol=1e-10)
+
+
+def tip_of(route, tension):
+    """Integrate the pose of the rod with that curvature."""
+    e3 = np.array([0.0, 0.0, 1.0])
+
+    def rate(s, y):
+        R = y[:9].reshape(3, 3)
+        u = local_curvature(route, tension, s)
+        hat = np.array([[0, -u[2], u[1]], [u[2], 0, -u[0]], [-u[1], u[0], 0]])
+        return np.concatenate([(R @ hat).ravel(), R @ e3])
+
+    y = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    for a, b in ((0.0, 0.5), (0.5 + 1e-12, 1.0)):
+        y = solve_ivp(rate, [a, b], y, rtol=1e-10, atol=1e-12).y[:, -1]
+    return y[9:]
+
+
+@pytest.mark.parametrize('route', ROUTES)
+@pytest.mark.parametrize('tension', [1.0, 5.0])
+def test_a_cable_bends_the_rod_as_its_sections_ask(route, tension):
+    breaks = (0.5,) if route == 'parallel-truncated' else ()
+    tip, _ = pulled(route, tension, 12, breaks)
+    assert_allclose(tip, tip_of(route, tension), atol=2e-6 if route == 'spiral' else 1e-7)
+
+
+def test_a_parallel_cable_is_a_tip_moment():
+    """C = T R_b / 2, as the paper says: a circle, whose curvature is C / EI."""
+    tip, solver = pulled('parallel', 2.0, 3)
+    u = np.linalg.norm(solver.state().xi[:, 3:], axis=1)
+    assert_allclose(u, 2.0 * R_CABLE / 2 / (1e6 * np.pi * R_CABLE ** 4 / 4), rtol=1e-10)
+
+
+def test_five_modes_are_enough_but_where_the_cable_jumps():
+    """Errors with 5 modes: small, except for the truncated cable, which a break makes exact."""
+    for route in ('convergent', 'cross'):
+        assert np.linalg.norm(pulled(route, 5.0, 5)[0] - tip_of(route, 5.0)) < 1e-4
+    exact = tip_of('parallel-truncated', 5.0)
+    five, ten = (np.linalg.norm(pulled('parallel-truncated', 5.0, n)[0] - exact) for n in (5, 10))
+    assert five > 1e-3 and ten < five
+    assert np.linalg.norm(pulled('parallel-truncated', 5.0, 1, (0.5,))[0] - exact) < 1e-9
+
+
+# --- Test 3: a twisted rod whose ends are pushed together ----------------------------------------
+
+LOOP_ROD = Rod([Segment(20.0, Circular(0.0176 / 2), Material(
+    2.1e11, 1.0, shear_modulus=4.1e7))])
+
+
+ACROSS = [10.0, 2.0, 0.0]
+SLIDING = np.eye(6)[[0, 1, 3, 4, 5]]  # held but for the way along the rod
+
+
+def twisted_and_pushed(modes, distance, steps=24):
+    """
+    Return the solver of a rod twisted by one turn, whose ends are then pushed together.
+
+    With a force across at half length, (10, 2, 0) N, in place of the paper's gravity, whose
+    density (2.04e8 kg/m^3) is not of this world: without either, the shape of a round rod could
+    be turned about the line of its ends, and the equilibrium would not be unique.
+    """
+    solver = RodSolver(discretise(LOOP_ROD, modes, breaks=[10.0]))
+    loads = solver.no_loads()
+    for k in range(1, 19):
+        angle = 2 * np.pi * k / 18
+        solver.hold_tip(Rotation.from_rotvec([0, 0, angle]).as_matrix(), [0, 0, 20.0])
+        assert solver.statics(loads).converged
+    assert_allclose(solver.state().xi[:, 5], 2 * np.pi / 20.0, rtol=1e-9)
+    solver.hold_tip(np.eye(3), [0, 0, 20.0], SLIDING)
+    for force in np.linspace(10.0, 110.0, 11):
+        push = loads._replace(end_force=np.array([ACROSS, [0.0, 0.0, -force]]))
+        assert solver.statics(push).converged
+    start = solver.state().p_end[-1, 2]
+    across = loads._replace(end_force=np.array([ACROSS, [0.0, 0.0, 0.0]]))
+    for k in range(steps + 1):
+        z = start + (distance - start) * k / steps
+        solver.hold_tip(np.eye(3), [0, 0, z])
+        assert solver.statics(across).converged
+    return solver
+
+
+def test_torsion_turns_into_a_loop():
+    """The ends stay where they are held, moments balance, and modes converge."""
+    found = []
+    for modes in (StrainModes(0, 0, 2, 8, 8, 6), StrainModes(0, 0, 2, 10, 10, 8)):
+        solver = twisted_and_pushed(modes, 12.0)
+        x = solver.state()
+        assert_allclose(x.p_end[-1], [0, 0, 12.0], atol=1e-8)
+        assert_allclose(x.Rc[-1], np.eye(3), atol=1e-8)
+        found.append(x.p_end[0])
+    assert np.linalg.norm(found[1][:2]) > 4.0  # far out of line
+    assert_allclose(found[0], found[1], atol=2e-3 * 20.0)
+
+
+def test_the_loop_satisfies_the_equations_of_a_rod():
+    """Curvature by an initial value problem from the clamp, with the engine's own reactions."""
+    solver = twisted_and_pushed(StrainModes(0, 0, 2, 12, 12, 10), 12.0)
+    x, wrench = solver.state(), solver.reaction
+    second = np.pi * (0.0176 / 2) ** 4 / 4
+    K = second * np.array([2.1e11, 2.1e11, 2 * 4.1e7])
+    force, moment_tip = wrench[:3], wrench[3:]  # in the frame of the tip, which is the world's
+    p_tip = x.p_end[-1]
+
+    def rate(s, y):
+        R, p = y[:9].reshape(3, 3), y[9:]
+        n = force + (np.array(ACROSS) if s < 10.0 else 0.0)
+        m = moment_tip + np.cross(p_tip - p, force)
+        if s < 10.0:
+            m = m + np.cross(x.p_end[0] - p, ACROSS)
+        u = R.T @ m / K
+        stretch = (R.T @ n)[2] / (2.1e11 * np.pi * (0.0176 / 2) ** 2)
+        hat = np.array([[0, -u[2], u[1]], [u[2], 0, -u[0]], [-u[1], u[0], 0]])
+        return np.concatenate([(R @ hat).ravel(), R @ [0, 0, 1.0 + stretch]])
+
+    y = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    for a, b in ((0.0, 10.0 - 1e-12), (10.0, 20.0)):
+        y = solve_ivp(rate, [a, b], y, rtol=1e-10, atol=1e-12).y[:, -1]
+    assert_allclose(y[9:], p_tip, atol=1e-3 * 20.0)
+    R = y[:9].reshape(3, 3)
+    assert_allclose(R[:, 2], [0.0, 0.0, 1.0], atol=1e-4)
+    assert abs(R[1, 0]) < 0.1  # twist: the rod is 2500 times softer in it than in bending

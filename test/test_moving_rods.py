@@ -101,7 +101,7 @@ def test_a_string_swings_below_a_moving_base():
 
 
 def spherical_pendulum(duration, mass=0.03, line=7.85e-5):
-    """Return the tip of a rigid pendulum of the same masses on the same base, from its equation."""
+    """Return the tip of a rigid pendulum of the same masses on the same base."""
     m, J = mass + line / 2.0, mass + line / 3.0  # first and second moments over 1 m
     g = np.array([9.81, 0.0, 0.0])
 
