@@ -271,7 +271,7 @@ def residual(d, base, loads, paths, reaction, q, q_t, q_tt):
     T, D = np.empty((3, 3)), np.empty((3, 3))
     for e in range(moment.shape[0]):
         rotate_back(x.Rc[e], M[e + 1], y)
-        tangent_and_slope(x.Omega[e], y, T, D)
+        tangent_and_slope(x.Omega[e], x.c[e], y, T, D)
         rotate_back(T, y, moment[e])
     Q = np.zeros(q.size)
     for c in range(q.size):
@@ -591,7 +591,7 @@ def _moment_columns(d, x, M, dM, psi):
         rotate_back(R, M[e + 1], y)
         for i in range(3):
             minus[i] = -x.Omega[e, i]
-        tangent_and_slope(minus, y, T, D)  # T(-o) = T(o)^T, and D = d(T(-o) y)/d(-o)
+        tangent_and_slope(minus, x.c[e], y, T, D)  # T(-o) = T(o)^T, and D = d(T(-o) y)/d(-o)
         relative = dM[e + 1].copy()
         add_cross(M[e + 1], psi[e], relative, 1.0)
         for i in range(3):

@@ -78,10 +78,9 @@ class BDFAlpha(_Stepping):
         c0 = ((1.0 + 2.0 * ratio) / (1.0 + ratio) + second) / dt
         c1 = -(1.0 + ratio) * (1.0 + second) / dt
         c2 = (ratio ** 2 / (1.0 + ratio) + ratio * second) / dt
-        one = 1.0 + self.alpha
-        cV = c0 / one
-        hV = (c1 * past.q + c2 * q2 + self.alpha * past.q_t) / one
-        hA = cV * hV + (c1 * past.q_t + c2 * q2_t + self.alpha * past.q_tt) / one
+        cV, c1, c2, alpha = (c / (1.0 + self.alpha) for c in (c0, c1, c2, self.alpha))
+        hV = c1 * past.q + c2 * q2 + alpha * past.q_t
+        hA = cV * hV + c1 * past.q_t + c2 * q2_t + alpha * past.q_tt
         return Rule(cV, hV, cV ** 2, hA)
 
 

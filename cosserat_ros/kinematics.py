@@ -39,6 +39,7 @@ class State(NamedTuple):
     Omega: np.ndarray    # (M, 3) exponents [rad]
     Omega_t: np.ndarray  # (M, 3)
     Omega_tt: np.ndarray  # (M, 3)
+    c: np.ndarray        # (M, 8) coefficients of the exponentials, see `coefficients`
     Om: np.ndarray       # (M + 1, 3) angular velocity
     Om_t: np.ndarray     # (M + 1, 3) angular acceleration
     step: np.ndarray     # (M, 3) Om_e - Om_{e-1}
@@ -84,10 +85,16 @@ def rotate_back(R, a, out):
 
 
 @inner
-def tangent_and_slope(o, w, T, D):
-    """Write T = T_l(o) and D = d(T_l(o) w)/do, both (3, 3)."""
+def coefficients(o, c):
+    """Write the Stumpff functions c_0 to c_7 of |o|^2, of which all that follows is made."""
     x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
-    _, c1, c2, c3, c4, c5, _, _ = _stumpff(x)
+    c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7] = _stumpff(x)
+
+
+@inner
+def tangent_and_slope(o, c, w, T, D):
+    """Write T = T_l(o) and D = d(T_l(o) w)/do, both (3, 3); c are o's coefficients."""
+    c1, c2, c3, c4, c5 = c[1], c[2], c[3], c[4], c[5]
     c1s, c2s, c3s = c3 - c2, 2.0 * c4 - c3, 3.0 * c5 - c4
     ow = o[0] * w[0] + o[1] * w[1] + o[2] * w[2]
     oxw = (o[1] * w[2] - o[2] * w[1], o[2] * w[0] - o[0] * w[2], o[0] * w[1] - o[1] * w[0])
@@ -106,14 +113,13 @@ def tangent_and_slope(o, w, T, D):
 
 
 @inner
-def _acceleration_slopes(o, w, E1, E2):
+def _acceleration_slopes(o, c, w, E1, E2):
     """
     Write E1 = dh/do and E2 = dh/dw for h(o, w) = (d(T_l(o) w)/do) w, both (3, 3).
 
     h is the part of the chain's acceleration that is quadratic in the rate w = o_t.
     """
-    x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
-    _, _, c2, c3, c4, c5, c6, c7 = _stumpff(x)
+    c2, c3, c4, c5, c6, c7 = c[2], c[3], c[4], c[5], c[6], c[7]
     c1s, c2s, c3s = c3 - c2, 2.0 * c4 - c3, 3.0 * c5 - c4
     c1ss = 3.0 * c5 - 3.0 * c4 + c3
     c2ss = 8.0 * c6 - 5.0 * c5 + c4
@@ -141,10 +147,9 @@ def _acceleration_slopes(o, w, E1, E2):
 
 
 @inner
-def exponential(o, E):
-    """Write exp(hat(o)), (3, 3)."""
-    x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]
-    c0, c1, c2, _, _, _, _, _ = _stumpff(x)
+def exponential(o, c, E):
+    """Write exp(hat(o)), (3, 3); c are o's coefficients."""
+    c0, c1, c2 = c[0], c[1], c[2]
     for i in range(3):
         j = (i + 1) % 3
         k = (i + 2) % 3
@@ -166,8 +171,9 @@ def free_base(R, y, y_t, y_tt):
     rates are the angular velocity and acceleration, so that a time rule acts on SO(3) x R^3 as on
     any coordinate (Boyer 2023, eqs. 58 and 65).
     """
-    turn, new = np.empty((3, 3)), np.empty((3, 3))
-    exponential(y[3:], turn)
+    turn, new, c = np.empty((3, 3)), np.empty((3, 3)), np.empty(8)
+    coefficients(y[3:], c)
+    exponential(y[3:], c, turn)
     for i in range(3):
         for j in range(3):
             new[i, j] = turn[i, 0] * R[0, j] + turn[i, 1] * R[1, j] + turn[i, 2] * R[2, j]
@@ -201,11 +207,11 @@ def kinematics(d, base, q, q_t, q_tt):
     for e in range(Omega.shape[0]):
         for i in range(3):
             Omega[e, i] += d.rest_turn[e, i]
-    Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt)
+    c, Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt)
 
     t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt)
     p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt)
-    return State(Rc, Omega, Omega_t, Omega_tt, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
+    return State(Rc, Omega, Omega_t, Omega_tt, c, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
                  t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
 
 
@@ -277,7 +283,7 @@ def _expand(d, q):
 @inner
 def _chain(base, Omega, Omega_t, Omega_tt):
     """
-    Return rotations, angular velocities and accelerations along the chain.
+    Return coefficients, rotations, angular velocities and accelerations along the chain.
 
     With a = T o_t and b = T o_tt + (dT/do . o_t) o_t in the frame before an exponential:
     ``Om_e = Om + R a``, ``Om_t,e = Om_t + R b + Om x R a``.
@@ -285,6 +291,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
     M = Omega.shape[0]
     Rc, Om, Om_t = np.empty((M + 1, 3, 3)), np.empty((M + 1, 3)), np.empty((M + 1, 3))
     step, step_t = np.empty((M, 3)), np.empty((M, 3))
+    c = np.empty((M, 8))
     T, D, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     y, z = np.empty(3), np.empty(3)
     for i in range(3):
@@ -292,12 +299,13 @@ def _chain(base, Omega, Omega_t, Omega_tt):
         for j in range(3):
             Rc[0, i, j] = base.R[i, j]
     for e in range(M):
-        exponential(Omega[e], X)
+        coefficients(Omega[e], c[e])
+        exponential(Omega[e], c[e], X)
         for i in range(3):
             for j in range(3):
                 Rc[e + 1, i, j] = (
                     Rc[e, i, 0] * X[0, j] + Rc[e, i, 1] * X[1, j] + Rc[e, i, 2] * X[2, j])
-        tangent_and_slope(Omega[e], Omega_t[e], T, D)
+        tangent_and_slope(Omega[e], c[e], Omega_t[e], T, D)
         rotate(T, Omega_t[e], y)
         rotate(Rc[e], y, step[e])
         rotate(T, Omega_tt[e], y)
@@ -309,7 +317,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
         for i in range(3):
             Om[e + 1, i] = Om[e, i] + step[e, i]
             Om_t[e + 1, i] = Om_t[e, i] + step_t[e, i] + z[i]
-    return Rc, Om, Om_t, step, step_t
+    return c, Rc, Om, Om_t, step, step_t
 
 
 # --- Variations ----------------------------------------------------------------------------------
@@ -328,18 +336,20 @@ def turn_columns(d, x, cV, cA, turn):
     psi, dOm, dOm_t = np.zeros((M + 1, 3, C)), np.zeros((M + 1, 3, C)), np.zeros((M + 1, 3, C))
     T, D, E1, E2 = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     A, A_t, A_tt = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    X = np.empty((3, 3))
+    X, c = np.empty((3, 3)), np.empty(8)
     for b in range(turn.shape[0]):
-        tangent_and_slope(turn[b], turn[b], T, D)
+        coefficients(turn[b], c)
+        tangent_and_slope(turn[b], c, turn[b], T, D)
         for i in range(3):
             dOm[0, i, n + 3 + i], dOm_t[0, i, n + 3 + i] = cV, cA
             for j in range(3):
                 psi[0, i, n + 3 + j] = T[i, j]
     for e in range(M):
         R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
-        _acceleration_slopes(x.Omega[e], x.Omega_t[e], E1, E2)
-        tangent_and_slope(x.Omega[e], x.Omega_tt[e], T, X)
-        tangent_and_slope(x.Omega[e], x.Omega_t[e], T, D)
+        o = x.Omega[e]
+        _acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
+        tangent_and_slope(o, x.c[e], x.Omega_tt[e], T, X)
+        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
         for i in range(3):
             for j in range(3):
                 E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
@@ -349,29 +359,29 @@ def turn_columns(d, x, cV, cA, turn):
                 A[i, j] = R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j]
                 A_t[i, j] = R[i, 0] * D[0, j] + R[i, 1] * D[1, j] + R[i, 2] * D[2, j]
                 A_tt[i, j] = R[i, 0] * E1[0, j] + R[i, 1] * E1[1, j] + R[i, 2] * E1[2, j]
-        for c in range(C):
+        for k in range(C):
             mu, j = 0.0, 0
-            if c < n:
-                mu, j = d.turn[e, c], max(d.component[c] - 3, 0)
-            y0, y1, y2 = psi[e, 0, c], psi[e, 1, c], psi[e, 2, c]
-            v0, v1, v2 = dOm[e, 0, c], dOm[e, 1, c], dOm[e, 2, c]
+            if k < n:
+                mu, j = d.turn[e, k], max(d.component[k] - 3, 0)
+            y0, y1, y2 = psi[e, 0, k], psi[e, 1, k], psi[e, 2, k]
+            v0, v1, v2 = dOm[e, 0, k], dOm[e, 1, k], dOm[e, 2, k]
             a0 = y1 * ra[2] - y2 * ra[1] + mu * A_t[0, j]
             a1 = y2 * ra[0] - y0 * ra[2] + mu * A_t[1, j]
             a2 = y0 * ra[1] - y1 * ra[0] + mu * A_t[2, j]
-            psi[e + 1, 0, c] = y0 + mu * A[0, j]
-            psi[e + 1, 1, c] = y1 + mu * A[1, j]
-            psi[e + 1, 2, c] = y2 + mu * A[2, j]
-            dOm[e + 1, 0, c] = v0 + a0
-            dOm[e + 1, 1, c] = v1 + a1
-            dOm[e + 1, 2, c] = v2 + a2
-            dOm_t[e + 1, 0, c] = (
-                dOm_t[e, 0, c] + y1 * rb[2] - y2 * rb[1] + mu * A_tt[0, j]
+            psi[e + 1, 0, k] = y0 + mu * A[0, j]
+            psi[e + 1, 1, k] = y1 + mu * A[1, j]
+            psi[e + 1, 2, k] = y2 + mu * A[2, j]
+            dOm[e + 1, 0, k] = v0 + a0
+            dOm[e + 1, 1, k] = v1 + a1
+            dOm[e + 1, 2, k] = v2 + a2
+            dOm_t[e + 1, 0, k] = (
+                dOm_t[e, 0, k] + y1 * rb[2] - y2 * rb[1] + mu * A_tt[0, j]
                 + v1 * ra[2] - v2 * ra[1] + Om[1] * a2 - Om[2] * a1)
-            dOm_t[e + 1, 1, c] = (
-                dOm_t[e, 1, c] + y2 * rb[0] - y0 * rb[2] + mu * A_tt[1, j]
+            dOm_t[e + 1, 1, k] = (
+                dOm_t[e, 1, k] + y2 * rb[0] - y0 * rb[2] + mu * A_tt[1, j]
                 + v2 * ra[0] - v0 * ra[2] + Om[2] * a0 - Om[0] * a2)
-            dOm_t[e + 1, 2, c] = (
-                dOm_t[e, 2, c] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
+            dOm_t[e + 1, 2, k] = (
+                dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
                 + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
     return psi, dOm, dOm_t
 

@@ -71,7 +71,7 @@ def _stumpff(x):
     else:
         c6 = 0.0
         c7 = 0.0
-        for k in range(_SERIES.shape[0]):
+        for k in range(0 if x > 0.5 else 7, _SERIES.shape[0]):  # 6 terms do near zero
             c6 = _SERIES[k, 0] - x * c6
             c7 = _SERIES[k, 1] - x * c7
         c5 = 1.0 / 120.0 - x * c7

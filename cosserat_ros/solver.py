@@ -462,25 +462,28 @@ class RodSolver:
     ) -> tuple[Solution, np.ndarray]:
         """Solve from y and a reaction at the tip; return how it went, and the new reaction."""
         self._check(loads)
-        none = np.zeros(reaction.size)
+        n, start, hV, hA, scale = y.size, y, rule.hV, rule.hA, self._scale[:y.size]
+        if reaction.size:
+            none = np.zeros(reaction.size)
+            start, hV, hA, scale = (np.concatenate(pair) for pair in (
+                (y, reaction), (hV, none), (hA, none), (scale, none)))
         known = self._inverse_of == (rule.cV, rule.cA) and rule.cA > 0.0
         self._inverse_of = None
         R, p = tip or self._tip
-        size = y.size + reaction.size
-        inverse = self._inverse if self._inverse.shape[0] == size else np.empty((size, size))
+        inverse = self._inverse
+        if inverse.shape[0] != start.size:
+            inverse = np.empty((start.size, start.size))
         try:
             found, status, iterations, update, worst = newton(
-                self.d, Ends(base, free, R, p, self._hold), loads, self.paths,
-                np.concatenate([y, reaction]), rule.cV, np.concatenate([rule.hV, none]),
-                rule.cA, np.concatenate([rule.hA, none]),
-                np.concatenate([self._scale[:y.size], none]),
-                self.tolerance, self.MOST, self.REACH, inverse, known)
+                self.d, Ends(base, free, R, p, self._hold), loads, self.paths, start,
+                rule.cV, hV, rule.cA, hA, scale, self.tolerance, self.MOST, self.REACH,
+                inverse, known)
         except np.linalg.LinAlgError:
             return Solution(y, False, 1, np.inf, np.inf, 1, 'the tangent is singular'), reaction
         if status == CONVERGED and inverse is self._inverse:
             self._inverse_of = (rule.cV, rule.cA)
-        return Solution(found[:y.size], status == CONVERGED, iterations, update, worst, 1,
-                        _REASONS[status]), found[y.size:]
+        return Solution(found[:n], status == CONVERGED, iterations, update, worst, 1,
+                        _REASONS[status]), found[n:]
 
     def statics(self, loads: Loads, from_rest: bool = False) -> Solution:
         """
