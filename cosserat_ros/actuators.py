@@ -27,6 +27,8 @@ import numpy as np
 from .kernels import inner, kernel
 from .kinematics import cross
 
+EFFORT, LENGTH, GAS = 0, 1, 2  # kinds of closure
+
 
 class Paths(NamedTuple):
     """The paths of m actuators along a rod, for kernels."""
@@ -37,10 +39,57 @@ class Paths(NamedTuple):
     flat: np.ndarray    # (m,) bool, True for chambers: their density is e_3 . c
 
 
+class Drives(NamedTuple):
+    """
+    What m actuators are told, and the rule that closes each: one equation for its effort.
+
+    ======  ============================  =====================================================
+    kind    command                       rule, with lambda the effort and l the length or volume
+    ======  ============================  =====================================================
+    EFFORT  lambda                        lambda = command
+    LENGTH  l without effort [m, m^3]     l = command + compliance lambda; a tendon (`pulls`) has
+                                          lambda >= 0, and is slack where it is longer than l
+    GAS     n R T [J]                     (P + ambient) (l + dead) = command, P = -lambda
+    ======  ============================  =====================================================
+    """
+
+    kind: np.ndarray        # (m,) int64
+    command: np.ndarray     # (m,)
+    compliance: np.ndarray  # (m,) [m/N, m^3/Pa]
+    pulls: np.ndarray       # (m,) bool: can only pull
+    ambient: np.ndarray     # (m,) pressure outside [Pa]
+    dead: np.ndarray        # (m,) volume of the supply line [m^3]
+    scale: np.ndarray       # (m,) size of an effort over a length: any number near its stiffness
+
+
 def no_paths(nodes: int) -> Paths:
     """Return the paths of a rod of so many nodes that has no actuators."""
     return Paths(np.zeros((0, nodes, 3)), np.zeros((0, nodes, 3)), np.zeros((0, nodes)),
                  np.zeros(0, dtype=np.bool_))
+
+
+def given_efforts(efforts: np.ndarray) -> Drives:
+    """Return drives that hold these efforts (m,)."""
+    command = np.array(efforts, dtype=float, ndmin=1)
+    m = command.size
+    return Drives(
+        np.full(m, EFFORT), command, np.zeros(m),
+        np.zeros(m, dtype=np.bool_), np.zeros(m), np.zeros(m), np.ones(m))
+
+
+@inner
+def closure(a, i, length, effort):
+    """Return what is zero where the rule of drive i holds, and its slopes with l and lambda."""
+    if a.kind[i] == LENGTH:
+        gap = length - a.command[i] - a.compliance[i] * effort
+        if a.pulls[i] and effort + a.scale[i] * gap < 0.0:  # slack
+            return effort, 0.0, 1.0
+        return -a.scale[i] * gap, -a.scale[i], a.scale[i] * a.compliance[i]
+    if a.kind[i] == GAS:
+        volume, pressure = length + a.dead[i], a.ambient[i] - effort
+        return (pressure - a.command[i] / volume,
+                a.command[i] / volume ** 2, -1.0)
+    return effort - a.command[i], 0.0, 1.0
 
 
 @inner

@@ -58,19 +58,18 @@ class Loads(NamedTuple):
     follower_force: np.ndarray   # (E, 3) body frame at the end of each element [N]
     follower_moment: np.ndarray  # (E, 3) likewise [N m]
     stress: np.ndarray           # (N, 6) active, body frame: added to K eps [N, N m]
-    effort: np.ndarray           # (m,) of the actuators [N, or minus Pa]
     square_drag: np.ndarray      # (3,) body frame: force -square_drag v|v| [kg/m^2]
     linear_drag: np.ndarray      # (3,) likewise: force -linear_drag v [kg/(m s)]
     bodies: Bodies
 
 
-def no_loads(nodes: int, elements: int, actuators: int = 0) -> Loads:
+def no_loads(nodes: int, elements: int) -> Loads:
     """Return loads that are all zero."""
     N, E = nodes, elements
     return Loads(
         np.zeros(3), np.zeros((N, 3)), np.zeros((N, 3)), np.zeros((E, 3)), np.zeros((E, 3)),
-        np.zeros((E, 3)), np.zeros((E, 3)), np.zeros((N, 6)), np.zeros(actuators), np.zeros(3),
-        np.zeros(3), Bodies(
+        np.zeros((E, 3)), np.zeros((E, 3)), np.zeros((N, 6)), np.zeros(3), np.zeros(3),
+        Bodies(
             np.zeros(E), np.zeros((E, 3)), np.zeros((E, 3)), np.tile(np.eye(3), (E, 1, 1))))
 
 
@@ -96,7 +95,7 @@ def node_loads(d, loads, x):
             F[k, i] = d.w[k] * (
                 d.inertia[k, i] * (loads.gravity[i] - x.p_tt[k, i]) + loads.line_force[k, i]
                 + h[i])
-        _spin(R, x.Om[d.station[k]], x.Om_t[d.station[k]], d.inertia[k, 3:], h)
+        spin(R, x.Om[d.station[k]], x.Om_t[d.station[k]], d.inertia[k, 3:], h)
         for i in range(3):
             L[k, i] = d.w[k] * (loads.line_moment[k, i] - h[i])
     return F, L
@@ -140,7 +139,7 @@ def _carry(d, loads, x, a, F, L):
     cross(arm, z, y)
     for i in range(3):
         L[i] += y[i]
-    _spin(_product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], y)
+    spin(_product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], y)
     for i in range(3):
         L[i] -= y[i]
 
@@ -155,7 +154,7 @@ def _product(A, B):
 
 
 @inner
-def _spin(R, Om, Om_t, J, out):
+def spin(R, Om, Om_t, J, out):
     """Write the rate of angular momentum of a body whose principal axes are the columns of R."""
     w0 = R[0, 0] * Om[0] + R[1, 0] * Om[1] + R[2, 0] * Om[2]
     w1 = R[0, 1] * Om[0] + R[1, 1] * Om[1] + R[2, 1] * Om[2]
@@ -233,7 +232,7 @@ class Balance(NamedTuple):
 
 
 @kernel
-def residual(d, base, loads, paths, reaction, q, q_t, q_tt):
+def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
     """
     Return the generalised forces out of balance, and the state they belong to.
 
@@ -243,6 +242,8 @@ def residual(d, base, loads, paths, reaction, q, q_t, q_tt):
     base : Base
     loads : Loads
     paths : Paths
+    effort : (m,) float64
+        Of the actuators: tension [N], or minus the pressure [Pa].
     reaction : (6,) float64
         Force and moment by which the tip is held, world frame [N, N m].
     q, q_t, q_tt : (n,) float64
@@ -264,7 +265,7 @@ def residual(d, base, loads, paths, reaction, q, q_t, q_tt):
         for i in range(6):
             stress[k, i] = d.w[k] * loads.stress[k, i]
             for j in range(length.size):
-                stress[k, i] += loads.effort[j] * gradient[j, k, i]
+                stress[k, i] += effort[j] * gradient[j, k, i]
         for i in range(3):
             stress[k, i] -= y[i]
     moment = np.empty((x.Omega.shape[0], 3))
@@ -289,7 +290,7 @@ def residual(d, base, loads, paths, reaction, q, q_t, q_tt):
 # --- Tangent -------------------------------------------------------------------------------------
 
 @kernel
-def tangent(d, loads, paths, x, balance, cV, cA, base_turn):
+def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
     """
     Return the derivatives of the residual and of the tip with the coordinates.
 
@@ -298,6 +299,7 @@ def tangent(d, loads, paths, x, balance, cV, cA, base_turn):
     d : Discretisation
     loads : Loads
     paths : Paths
+    effort : (m,) float64
     x : State
     balance : Balance
         At this state.
@@ -336,16 +338,16 @@ def tangent(d, loads, paths, x, balance, cV, cA, base_turn):
         for c in range(C):
             K[b, c] = -dN[b - n, c] if b < n + 3 else -dM[0, b - n - 3, c]
     if balance.length.size > 0:
-        _add_actuators(d, loads, paths, x, K)
+        _add_actuators(d, paths, effort, x, K)
     return K, J
 
 
 @inner
-def _add_actuators(d, loads, paths, x, K):
+def _add_actuators(d, paths, effort, x, K):
     """Add what the actuators' forces change with strain."""
     N, n = d.Phi.shape
     H = np.zeros((N, 6, 6))
-    add_curvature(paths, loads.effort, x.xi, H)
+    add_curvature(paths, effort, x.xi, H)
     for k in range(N):
         for b in range(n):
             for c in range(n):
@@ -440,7 +442,7 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
                     add(dt_t[first + j], dp_t, d.W[a, k - first, j])
                 _drag_columns(d, loads, x, k, psi, dp_t, dF[k])
             e = d.station[k]
-            _spin_columns(
+            spin_columns(
                 x.Rc[e], x.Om[e], x.Om_t[e], d.inertia[k, 3:], d.w[k],
                 psi[e], dOm[e], dOm_t[e], dL[k])
         for k in range(first, last):
@@ -485,7 +487,7 @@ def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
     add(df, dF, -mass)
     add_cross(arm, df, dL, -mass)
     add_cross(force, darm, dL, -1.0)
-    _spin_columns(
+    spin_columns(
         _product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], 1.0,
         psi[e], dOm[e], dOm_t[e], dL)
 
@@ -547,8 +549,8 @@ def _drag_columns(d, loads, x, k, psi, dp_t, dF):
 
 
 @inner
-def _spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
-    """Add the variation of -weight times `_spin` to dL (3, C)."""
+def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
+    """Add the variation of -weight times `spin` to dL (3, C)."""
     C = dL.shape[1]
     w, h, y = np.empty(3), np.empty(3), np.empty(3)
     rotate_back(R, Om, w)
@@ -571,7 +573,7 @@ def _spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
             dw[i, c] *= J[i]
     add_cross(w, dw, rate, 1.0)                  # w x J dw
     add_rotated(R, rate, dL, -weight)
-    _spin(R, Om, Om_t, J, y)
+    spin(R, Om, Om_t, J, y)
     for i in range(3):
         y[i] *= weight
     add_cross(y, psi, dL, 1.0)

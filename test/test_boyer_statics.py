@@ -14,7 +14,7 @@ from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipj
 
-from cosserat_ros.actuators import Paths
+from cosserat_ros.actuators import given_efforts, Paths
 from cosserat_ros.rod import Material, Rod, Segment
 from cosserat_ros.section import Circular
 from cosserat_ros.solver import RodSolver
@@ -148,7 +148,7 @@ def pulled(route, tension, count, breaks=()):
     r, r_s = cable(route, d.s)
     paths = Paths(r[None], r_s[None], d.w[None], np.array([False]))
     solver = RodSolver(d, paths=paths)
-    assert solver.statics(solver.no_loads()._replace(effort=np.array([tension]))).converged
+    assert solver.statics(solver.no_loads(), given_efforts(tension)).converged
     return solver.state().p_end[-1], solver
 
 
@@ -260,7 +260,7 @@ def test_torsion_turns_into_a_loop():
 def test_the_loop_satisfies_the_equations_of_a_rod():
     """Curvature by an initial value problem from the clamp, with the engine's own reactions."""
     solver = twisted_and_pushed(StrainModes(0, 0, 2, 12, 12, 10), 12.0)
-    x, wrench = solver.state(), solver.reaction
+    x, wrench = solver.state(), solver.reactions[0]
     second = np.pi * (0.0176 / 2) ** 4 / 4
     K = second * np.array([2.1e11, 2.1e11, 2 * 4.1e7])
     force, moment_tip = wrench[:3], wrench[3:]  # in the frame of the tip, which is the world's

@@ -53,7 +53,7 @@ def test_no_nan_leaves_the_solver(
         square_drag=np.full(3, drag), linear_drag=np.full(3, drag),
         bodies=none.bodies._replace(mass=masses))
     for solution in (solver.statics(loads), *_run(solver, none, loads, dt)):
-        assert np.isfinite(solution.q).all()
+        assert np.isfinite(solution.z).all()
         assert solution.converged or solution.message
     assert is_finite(solver)
 
@@ -78,6 +78,6 @@ def test_numbers_that_are_none_are_survived(field, bad):
     none = solver.no_loads()
     loads = none._replace(**{field: np.full_like(getattr(none, field), bad)})
     for solution in (solver.statics(loads), solver.step(loads, 1e-3)):
-        assert np.isfinite(solution.q).all()
+        assert np.isfinite(solution.z).all()
     assert is_finite(solver)
     assert solver.step(none, 1e-3).converged

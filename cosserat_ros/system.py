@@ -1,0 +1,594 @@
+r"""
+The equations of a robot: rods with their actuators, and a platform that joins their tips.
+
+Unknowns z, rod after rod: amplitudes q of the strain modes; position and turn of its base, where
+that is free; efforts of its actuators; reactions that hold its tip. Then position and turn of the
+platform, where there is one that moves. As many equations: balance of the modes and of a free
+base, the rules that close the actuators (`Drives`), the tip where the platform has it (Till 2019,
+eqs. 13 and 14), and the balance of the platform (eqs. 15 and 16).
+
+The tangent has an arrow's shape: the platform sees each rod through its own block. `newton` keeps
+the inverse of each block, and a 6 x 6 Schur complement for the platform.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .actuators import closure, Drives, Paths
+from .equations import Bodies, Loads, residual, spin, spin_columns, tangent
+from .kernels import inner, kernel
+from .kinematics import (
+    Base,
+    coefficients,
+    cross,
+    free_base,
+    rotate,
+    rotate_back,
+    tangent_and_slope,
+)
+from .lie import inverse_left_tangent_so3
+from .strain import Discretisation
+
+SLOW = 0.1  # of an update to the one before, above which the tangent is made anew
+NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
+INHERITED = 1e-3  # part of the tolerance for a first update by an earlier tangent
+STAGNANT = 1e3  # times the tolerance, below which updates may end in rounding errors
+SHORTEST = 1e-3  # part of an update that the line search tries
+CONVERGED, RUNNING_OUT, NOT_FINITE = 0, 1, 2
+
+
+class Platform(NamedTuple):
+    """What holds the tips: a rigid body, or a place in space."""
+
+    R: np.ndarray         # (3, 3) attitude at the last instant, body to world
+    p: np.ndarray         # (3,) centre of mass, if it does not move [m]
+    moves: bool           # whether its pose is unknown
+    tip_R: np.ndarray     # (k, 3, 3) attitude of the tips in the platform's frame
+    tip_p: np.ndarray     # (k, 3) their positions in it [m]
+    hold: np.ndarray      # (k, j, 6) directions of force and moment that hold them, frame tip_R
+    mass: float           # [kg]
+    inertia: np.ndarray   # (3,) principal moments [kg m^2]
+    axes: np.ndarray      # (3, 3) their axes, as columns
+    gravity: np.ndarray   # (3,) [m/s^2]
+    wrench: np.ndarray    # (6,) external force and moment at the centre of mass, world frame
+
+
+class System(NamedTuple):
+    """A robot for kernels; everything of rods is stacked, k of them of equal size."""
+
+    rods: Discretisation
+    paths: Paths
+    bases: Base     # of a free base, R is the attitude at the last instant
+    free: bool      # whether the bases are free
+    drives: Drives
+    loads: Loads
+    platform: Platform
+
+
+class Inverse(NamedTuple):
+    """Of a tangent: each rod's own block, and what the platform needs of it."""
+
+    block: np.ndarray   # (k, B, B) inverse of a rod's block
+    column: np.ndarray  # (k, B, 6) that times what the platform does to it
+    row: np.ndarray     # (k, 6, B) what it does to the platform, times that
+    schur: np.ndarray   # (6, 6) inverse of what is left for the platform
+
+
+def stack(items):
+    """Return named tuples of arrays, one for each rod, as one with a leading axis."""
+    first = items[0]
+    return type(first)(*(
+        stack([getattr(item, name) for item in items])
+        if isinstance(getattr(first, name), tuple)
+        else np.ascontiguousarray(np.stack([getattr(item, name) for item in items]))
+        for name in first._fields))
+
+
+# --- One of the rods -----------------------------------------------------------------------------
+
+@inner
+def _rod(a, i):
+    return Discretisation(
+        a.s[i], a.w[i], a.W[i], a.stiffness[i], a.damping[i], a.inertia[i], a.rest_strain[i],
+        a.component[i], a.Phi[i], a.rest_turn[i], a.turn[i], a.station[i], a.end_station[i],
+        a.breaks[i], a.elastic[i], a.viscous[i])
+
+
+@inner
+def _loads(a, i):
+    b = a.bodies
+    return Loads(
+        a.gravity[i], a.line_force[i], a.line_moment[i], a.end_force[i], a.end_moment[i],
+        a.follower_force[i], a.follower_moment[i], a.stress[i], a.square_drag[i],
+        a.linear_drag[i], Bodies(b.mass[i], b.offset[i], b.inertia[i], b.axes[i]))
+
+
+@inner
+def _paths(a, i):
+    return Paths(a.r[i], a.r_s[i], a.weight[i], a.flat[i])
+
+
+@inner
+def _drives(a, i):
+    return Drives(a.kind[i], a.command[i], a.compliance[i], a.pulls[i], a.ambient[i], a.dead[i],
+                  a.scale[i])
+
+
+@inner
+def _base(system, i, y, y_t, y_tt):
+    """Return the motion of a rod's base; y are the coordinates of a free one."""
+    b = system.bases
+    if system.free:
+        return free_base(b.R[i], y, y_t, y_tt)
+    return Base(b.R[i], b.p[i], b.Om[i], b.p_t[i], b.Om_t[i], b.p_tt[i])
+
+
+class Tip(NamedTuple):
+    """Where and by what a rod's tip is held, world frame."""
+
+    R: np.ndarray       # (3, 3)
+    p: np.ndarray       # (3,) [m]
+    arm: np.ndarray     # (3,) from the platform's centre of mass [m]
+    wrench: np.ndarray  # (6,) on the rod [N, N m]
+
+
+@inner
+def _tip(system, i, pose, reaction):
+    a = system.platform
+    R, arm = np.empty((3, 3)), np.empty(3)
+    for j in range(3):
+        rotate(pose.R, a.tip_R[i, :, j], R[:, j])
+    rotate(pose.R, a.tip_p[i], arm)
+    local, wrench = np.zeros(6), np.empty(6)
+    for b in range(a.hold.shape[1]):
+        for j in range(6):
+            local[j] += a.hold[i, b, j] * reaction[b]
+    rotate(R, local[:3], wrench[:3])
+    rotate(R, local[3:], wrench[3:])
+    return Tip(R, pose.p + arm, arm, wrench)
+
+
+@inner
+def _tip_error(tip, x):
+    """Return how far a rod's tip is from its place, in the tip's frame: distance and turn."""
+    R, p = x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1]
+    error, turned = np.empty(6), np.empty((3, 3))
+    rotate_back(tip.R, p, error[:3])
+    rotate_back(tip.R, tip.p, error[3:])
+    for i in range(3):
+        error[i] -= error[3 + i]
+        rotate_back(tip.R, R[:, i], turned[:, i])
+    # The logarithm, by sine and cosine of the angle: what counts is its zero.
+    cosine = 0.5 * (turned[0, 0] + turned[1, 1] + turned[2, 2] - 1.0)
+    square = 0.0
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        error[3 + i] = 0.5 * (turned[k, j] - turned[j, k])
+        square += error[3 + i] ** 2
+    sine = np.sqrt(square)
+    if sine > 1e-8:
+        for i in range(3):
+            error[3 + i] *= np.arctan2(sine, cosine) / sine
+    return error
+
+
+# --- Residual ------------------------------------------------------------------------------------
+
+@inner
+def _platform_pose(platform, y, y_t, y_tt):
+    """Return the motion of the platform; y are its coordinates, if it moves."""
+    if platform.moves:
+        return free_base(platform.R, y, y_t, y_tt)
+    none = np.zeros(3)
+    return Base(platform.R, platform.p, none, none, none, none)
+
+
+@inner
+def _rod_residual(system, i, pose, y, y_t, y_tt, r):
+    """Write the equations of rod i to r, and return what its tangent is made of."""
+    d, drives = _rod(system.rods, i), _drives(system.drives, i)
+    n, b, m = d.component.size, 6 * system.free, drives.kind.size
+    base = _base(system, i, y[n:n + b], y_t[n:n + b], y_tt[n:n + b])
+    effort = y[n + b:n + b + m]
+    tip = _tip(system, i, pose, y[n + b + m:])
+    balance, x = residual(
+        d, base, _loads(system.loads, i), _paths(system.paths, i), effort, tip.wrench,
+        y[:n], y_t[:n], y_tt[:n])
+    for c in range(n):
+        r[c] = balance.Q[c]
+    for c in range(b):
+        r[n + c] = -balance.N_base[c] if c < 3 else -balance.M[0, c - 3]
+    for a in range(m):
+        r[n + b + a] = closure(drives, a, balance.length[a], effort[a])[0]
+    hold = system.platform.hold[i]
+    if hold.shape[0] > 0:
+        error = _tip_error(tip, x)
+        for a in range(hold.shape[0]):
+            total = 0.0
+            for c in range(6):
+                total += hold[a, c] * error[c]
+            r[n + b + m + a] = total
+    return balance, x, tip
+
+
+@inner
+def _platform_residual(platform, pose, tips_force, tips_moment, r):
+    """Write the balance of the platform to r (6,): what the tips take, inertia, less the loads."""
+    for j in range(3):
+        r[j] = tips_force[j] + platform.mass * (pose.p_tt[j] - platform.gravity[j])
+        r[j] -= platform.wrench[j]
+    axes = np.empty((3, 3))
+    for j in range(3):
+        rotate(pose.R, platform.axes[:, j], axes[:, j])
+    spin(axes, pose.Om, pose.Om_t, platform.inertia, r[3:])
+    for j in range(3):
+        r[3 + j] += tips_moment[j] - platform.wrench[3 + j]
+
+
+@inner
+def _add_tip(tip, force, moment):
+    """Add what the platform gives to a tip to force and moment (3,)."""
+    lever = np.empty(3)
+    cross(tip.arm, tip.wrench[:3], lever)
+    for j in range(3):
+        force[j] += tip.wrench[j]
+        moment[j] += tip.wrench[3 + j] + lever[j]
+
+
+@kernel
+def unbalance(system, z, z_t, z_tt):
+    """Return what must be zero, as many as there are unknowns."""
+    k, P = system.rods.s.shape[0], 6 * system.platform.moves
+    B = (z.size - P) // k
+    end = k * B
+    r = np.empty(z.size)
+    pose = _platform_pose(system.platform, z[end:], z_t[end:], z_tt[end:])
+    force, moment = np.zeros(3), np.zeros(3)
+    for i in range(k):
+        a, b = i * B, (i + 1) * B
+        _, _, tip = _rod_residual(system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r[a:b])
+        _add_tip(tip, force, moment)
+    if P > 0:
+        _platform_residual(system.platform, pose, force, moment, r[end:])
+    return r
+
+
+# --- Tangent -------------------------------------------------------------------------------------
+
+@inner
+def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
+    """
+    Write the derivatives of a rod's equations, and of what it does to the platform.
+
+    A (B, B) with its own unknowns, column (B, 6) with position and rotation of the platform, row
+    (6, B) of the platform's balance with its own unknowns.
+    """
+    d, drives, paths = _rod(system.rods, i), _drives(system.drives, i), _paths(system.paths, i)
+    hold = system.platform.hold[i]
+    n, b, m, j = d.component.size, 6 * system.free, drives.kind.size, hold.shape[0]
+    C = n + b
+    effort = y[C:C + m]
+    turn = np.empty((b // 6, 3))
+    for a in range(b // 2):
+        turn[0, a] = y[n + 3 + a]
+    K, J = tangent(d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn)
+    for a in range(A.shape[0]):
+        for c in range(A.shape[0]):
+            A[a, c] = K[a, c] if a < C and c < C else 0.0
+        for c in range(6):
+            column[a, c], row[c, a] = 0.0, 0.0
+    for a in range(m):
+        _, slope, own = closure(drives, a, balance.length[a], effort[a])
+        A[C + a, C + a] = own
+        for c in range(n):
+            change = 0.0
+            for node in range(d.s.size):
+                change += d.Phi[node, c] * balance.gradient[a, node, d.component[c]]
+            A[c, C + a] = change
+            A[C + a, c] = slope * change
+    if j > 0:
+        _hold_tip(hold, tip, x, J, C + m, A)
+        if system.platform.moves:
+            _join(hold, tip, pose, x, J, C + m, column, row)
+
+
+@inner
+def _hold_tip(hold, tip, x, J, first, A):
+    """Write the columns of the reactions, and the rows of what they enforce, from `first` on."""
+    C, j = J.shape[1], hold.shape[0]
+    T = inverse_left_tangent_so3(_tip_error(tip, x)[3:])
+    move, local = np.empty(6), np.empty(6)
+    for c in range(C):
+        rotate_back(tip.R, J[:3, c], move[:3])
+        rotate_back(tip.R, J[3:, c], move[3:])
+        rotate(T, move[3:], local[3:])
+        for a in range(j):
+            for e in range(6):
+                A[c, first + a] -= hold[a, e] * move[e]
+                A[first + a, c] += hold[a, e] * (move[e] if e < 3 else local[e])
+
+
+@inner
+def _join(hold, tip, pose, x, J, first, column, row):
+    """Write what reactions do to the platform, and what the platform does to a rod."""
+    C, j = J.shape[1], hold.shape[0]
+    T = inverse_left_tangent_so3(_tip_error(tip, x)[3:])
+    move, local, force, lever = np.empty(6), np.empty(6), np.empty(6), np.empty(3)
+    for a in range(j):
+        rotate(tip.R, hold[a, :3], force[:3])
+        rotate(tip.R, hold[a, 3:], force[3:])
+        cross(tip.arm, force[:3], lever)
+        for e in range(3):
+            row[e, first + a] = force[e]
+            row[3 + e, first + a] = force[3 + e] + lever[e]
+    # With the platform's position, then with its rotation, which turns the reactions too.
+    unit, arm = np.empty(3), x.p_end[x.p_end.shape[0] - 1] - pose.p
+    for e in range(6):
+        for a in range(3):
+            unit[a] = 1.0 if a == e % 3 else 0.0
+        _unit_motion(e, unit, arm, move)
+        rotate_back(tip.R, move[:3], local[:3])
+        rotate_back(tip.R, move[3:], lever)
+        rotate(T, lever, local[3:])
+        for a in range(j):
+            for c in range(6):
+                column[first + a, e] -= hold[a, c] * local[c]
+        cross(move[3:], tip.wrench[:3], force[:3])
+        cross(move[3:], tip.wrench[3:], force[3:])
+        for c in range(C):
+            for a in range(6):
+                column[c, e] -= J[a, c] * force[a]
+
+
+@inner
+def _unit_motion(e, unit, arm, move):
+    """Write the motion (6,) at `arm` of a body that moves (e < 3) or turns by a unit vector."""
+    cross(unit, arm, move[:3])
+    for a in range(3):
+        move[3 + a] = unit[a] if e >= 3 else 0.0
+        move[a] = move[a] if e >= 3 else unit[a]
+
+
+@inner
+def _platform_tangent(platform, pose, turn, force, moment, cV, cA, S):
+    """Write the derivative of the platform's balance with its position and turn, (6, 6)."""
+    T, D, stumpff = np.empty((3, 3)), np.empty((3, 3)), np.empty(8)
+    coefficients(turn, stumpff)
+    tangent_and_slope(turn, stumpff, turn, T, D)
+    axes, dOm, dOm_t, dL = np.empty((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3))
+    for j in range(3):
+        rotate(pose.R, platform.axes[:, j], axes[:, j])
+        dOm[j, j], dOm_t[j, j] = cV, cA
+    spin_columns(axes, pose.Om, pose.Om_t, platform.inertia, -1.0, T, dOm, dOm_t, dL)
+    y = np.empty(3)
+    for c in range(3):
+        cross(T[:, c], force, y)
+        for j in range(3):
+            S[j, c] = platform.mass * cA if j == c else 0.0
+            S[3 + j, c] = 0.0
+            S[j, 3 + c] = y[j]
+        cross(T[:, c], moment, y)
+        for j in range(3):
+            S[3 + j, 3 + c] = y[j] + dL[j, c]
+    return T
+
+
+@inner
+def _turn_columns(T, column):
+    """Take columns of the platform's rotation to those of its turn: times T (3, 3)."""
+    for a in range(column.shape[0]):
+        c0, c1, c2 = column[a, 3], column[a, 4], column[a, 5]
+        for e in range(3):
+            column[a, 3 + e] = c0 * T[0, e] + c1 * T[1, e] + c2 * T[2, e]
+
+
+@inner
+def _parts(system, z, z_t, z_tt, cV, cA, block, column, row, S):
+    """Write the parts of the tangent: (k, B, B), (k, B, 6), (k, 6, B) and (6, 6)."""
+    k, B = block.shape[:2]
+    end = k * B
+    pose = _platform_pose(system.platform, z[end:], z_t[end:], z_tt[end:])
+    force, moment, r = np.zeros(3), np.zeros(3), np.empty(B)
+    for i in range(k):
+        a, b = i * B, (i + 1) * B
+        balance, x, tip = _rod_residual(system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r)
+        _add_tip(tip, force, moment)
+        _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, block[i], column[i],
+                     row[i])
+    if system.platform.moves:
+        T = _platform_tangent(system.platform, pose, z[end + 3:], force, moment, cV, cA, S)
+        for i in range(k):
+            _turn_columns(T, column[i])
+
+
+@kernel
+def jacobian(system, z, z_t, z_tt, cV, cA):
+    """Return the derivative of `unbalance` as a whole, square; `newton` takes it in parts."""
+    k, P = system.rods.s.shape[0], 6 * system.platform.moves
+    B = (z.size - P) // k
+    A = np.zeros((z.size, z.size))
+    block, column, row, S = (
+        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)))
+    _parts(system, z, z_t, z_tt, cV, cA, block, column, row, S)
+    for i in range(k):
+        for e in range(B):
+            for c in range(B):
+                A[i * B + e, i * B + c] = block[i, e, c]
+            for c in range(P):
+                A[i * B + e, k * B + c], A[k * B + c, i * B + e] = column[i, e, c], row[i, c, e]
+    for e in range(P):
+        for c in range(P):
+            A[k * B + e, k * B + c] = S[e, c]
+    return A
+
+
+# --- Newton --------------------------------------------------------------------------------------
+
+@inner
+def _line(a, factor, b, out):
+    """Write a + factor b. (numba compiles an array expression for seconds.)"""
+    for i in range(a.size):
+        out[i] = a[i] + factor * b[i]
+
+
+@inner
+def _multiply(A, B, out):
+    """Write A B."""
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            total = 0.0
+            for k in range(A.shape[1]):
+                total += A[i, k] * B[k, j]
+            out[i, j] = total
+
+
+@inner
+def _size(step, scale):
+    """Return the largest entry of a step, as strain; not finite if any entry is not."""
+    size = 0.0
+    for i in range(step.size):
+        if not np.isfinite(step[i]):
+            return np.inf
+        size = max(size, abs(step[i]) * scale[i])
+    return size
+
+
+@inner
+def _invert(A, out):
+    """Write the inverse of A; return whether A and it are finite."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            if not np.isfinite(A[i, j]):
+                return False
+    B = np.linalg.inv(A)
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            out[i, j] = B[i, j]
+    return True
+
+
+@inner
+def _apply(inverse, r, P, step):
+    """Write the inverse times r."""
+    k, B = inverse.block.shape[:2]
+    end = k * B
+    rest = np.zeros(6)
+    for e in range(P):
+        rest[e] = r[end + e]
+        for i in range(k):
+            for c in range(B):
+                rest[e] -= inverse.row[i, e, c] * r[i * B + c]
+    for e in range(P):
+        total = 0.0
+        for c in range(P):
+            total += inverse.schur[e, c] * rest[c]
+        step[end + e] = total
+    for i in range(k):
+        for a in range(B):
+            total = 0.0
+            for c in range(B):
+                total += inverse.block[i, a, c] * r[i * B + c]
+            for c in range(P):
+                total -= inverse.column[i, a, c] * step[end + c]
+            step[i * B + a] = total
+
+
+@inner
+def _factorise(system, z, z_t, z_tt, cV, cA, inverse):
+    """Write the inverse of the tangent; return whether it is finite."""
+    k, B = inverse.block.shape[:2]
+    block, column, row, S, product = (
+        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)),
+        np.empty((6, 6)))
+    _parts(system, z, z_t, z_tt, cV, cA, block, column, row, S)
+    for i in range(k):
+        if not _invert(block[i], inverse.block[i]):
+            return False
+    if not system.platform.moves:
+        return True
+    for i in range(k):
+        _multiply(inverse.block[i], column[i], inverse.column[i])
+        _multiply(row[i], inverse.block[i], inverse.row[i])
+        _multiply(row[i], inverse.column[i], product)
+        for e in range(6):
+            for c in range(6):
+                S[e, c] -= product[e, c]
+    return _invert(S, inverse.schur)
+
+
+@kernel
+def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, known):
+    """
+    Solve for z.
+
+    Parameters
+    ----------
+    system : System
+    z0 : float64 array
+        Start.
+    cV, cA : float
+    hV, hA : float64 arrays
+        Time rule.
+    scale : float64 array
+        Size of each unknown as strain; 0 for efforts and reactions.
+    tolerance, most : float, int
+        Update at which to stop; iterations at which to give up.
+    reach : float
+        Largest update in one iteration: longer ones are shortened.
+    inverse : Inverse
+        Of an earlier tangent, if `known`; overwritten by the last one used. An inverse is kept
+        while each update is a small part of the one before (`SLOW`), and then made anew. The line
+        search measures by it too: a step is halved until the next update by the same inverse is
+        smaller than this one (Deuflhard's natural monotonicity test).
+
+    Returns
+    -------
+    z : float64 array
+    status, iterations : int
+    size, worst : float
+        Of the last update, and of the residual before it.
+
+    """
+    P = 6 * system.platform.moves
+    z, good, dz, z_t, z_tt, step, ones = (
+        z0.copy(), z0.copy(), np.zeros(z0.size), np.empty(z0.size), np.empty(z0.size),
+        np.empty(z0.size), np.ones(z0.size))
+    size, worst, shortened = np.inf, np.inf, 1.0
+    fresh = False  # whether the inverse was made for the last update
+    for iteration in range(1, most + 1):
+        _line(hV, cV, z, z_t)
+        _line(hA, cA, z, z_tt)
+        r = unbalance(system, z, z_t, z_tt)
+        worst, previous = _size(r, ones), size
+        if known or fresh:
+            _apply(inverse, r, P, step)
+            size = _size(step, scale)
+            if fresh and not size < previous and shortened > SHORTEST:
+                shortened *= 0.5
+                _line(good, -shortened, dz, z)
+                size = previous
+                continue
+            known = known and size < SLOW * previous
+        fresh = not known
+        if fresh:
+            if not (np.isfinite(worst) and _factorise(system, z, z_t, z_tt, cV, cA, inverse)):
+                return z0, NOT_FINITE, iteration, size, worst
+            _apply(inverse, r, P, step)
+            size = _size(step, scale)
+            known = size < NEAR
+        if not np.isfinite(size):
+            return z0, NOT_FINITE, iteration, size, worst
+        shortened = min(1.0, reach / size) if size > 0.0 else 1.0
+        for i in range(z.size):
+            good[i], dz[i] = z[i], step[i]
+        _line(good, -shortened, dz, z)
+        # How well an inherited inverse does is known from its second update on. Where the
+        # updates end in rounding errors they no longer shrink.
+        inherited = not fresh and iteration == 1
+        stagnant = size < STAGNANT * tolerance and not size < 0.5 * previous
+        if size < (INHERITED if inherited else 1.0) * tolerance or stagnant:
+            return z, CONVERGED, iteration, size, worst
+    return z, RUNNING_OUT, most, size, worst
