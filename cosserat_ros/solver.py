@@ -34,14 +34,13 @@ from .strain import Discretisation
 from .system import (
     CONVERGED,
     Inverse,
-    jacobian,
     newton,
     NOT_FINITE,
     Platform,
     RUNNING_OUT,
     stack,
     System,
-    unbalance,
+    unbalance_and_jacobian,
 )
 
 _REASONS = {
@@ -156,6 +155,7 @@ class SystemSolver:
         self.time = 0.0
         self._motion = motion
         self._rods, self._paths = stack(self.rods), stack(self.paths)
+        self._stacked = self.bases, stack(self.bases)
         self._platform = platform or no_platform(len(rods))
         self._drives = stack([given_efforts(np.zeros(a.flat.size)) for a in self.paths])
         self._momentum: Momentum | None = None  # of a floating rod, as the loads have made it
@@ -251,7 +251,9 @@ class SystemSolver:
             self._given = loads
         if drives is not None:
             self._drives = self._checked(drives, self._drives)
-        return System(self._rods, self._paths, stack(self.bases), self.free, self._drives,
+        if self.bases is not self._stacked[0]:
+            self._stacked = self.bases, stack(self.bases)
+        return System(self._rods, self._paths, self._stacked[1], self.free, self._drives,
                       self._loads, self._platform)
 
     def _checked(self, given: Any, expected: Any) -> Any:
@@ -377,12 +379,12 @@ class SystemSolver:
         system = self.system(loads, drives)
         z, z_t = self._past.q, self._past.q_t
         still = np.zeros(z.size)
-        K, mass = (jacobian(system, z, z_t, still, 0.0, cA) for cA in (0.0, 1.0))
+        (r, K), (_, mass) = (
+            unbalance_and_jacobian(system, z, z_t, still, 0.0, cA) for cA in (0.0, 1.0))
         here = np.ix_(self._moves, self._moves)
         z_tt = still.copy()
         try:
-            z_tt[self._moves] = np.linalg.solve(
-                (mass - K)[here], -unbalance(system, z, z_t, still)[self._moves])
+            z_tt[self._moves] = np.linalg.solve((mass - K)[here], -r[self._moves])
         except np.linalg.LinAlgError:
             return False
         if not np.isfinite(z_tt).all():

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import closure, Drives, Paths
-from .equations import Bodies, Loads, residual, spin, spin_columns, tangent
-from .kernels import inner, kernel
+from .equations import Bodies, Loads, residual, spin, spin_columns, tangent as rod_tangent
+from .kernels import inner, kernel, part
 from .kinematics import (
     Base,
     coefficients,
@@ -186,7 +186,7 @@ def _platform_pose(platform, y, y_t, y_tt):
     return Base(platform.R, platform.p, none, none, none, none)
 
 
-@inner
+@part
 def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     """Write the equations of rod i to r, and return what its tangent is made of."""
     d, drives = _rod(system.rods, i), _drives(system.drives, i)
@@ -238,27 +238,9 @@ def _add_tip(tip, force, moment):
         moment[j] += tip.wrench[3 + j] + lever[j]
 
 
-@kernel
-def unbalance(system, z, z_t, z_tt):
-    """Return what must be zero, as many as there are unknowns."""
-    k, P = system.rods.s.shape[0], 6 * system.platform.moves
-    B = (z.size - P) // k
-    end = k * B
-    r = np.empty(z.size)
-    pose = _platform_pose(system.platform, z[end:], z_t[end:], z_tt[end:])
-    force, moment = np.zeros(3), np.zeros(3)
-    for i in range(k):
-        a, b = i * B, (i + 1) * B
-        _, _, tip = _rod_residual(system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r[a:b])
-        _add_tip(tip, force, moment)
-    if P > 0:
-        _platform_residual(system.platform, pose, force, moment, r[end:])
-    return r
-
-
 # --- Tangent -------------------------------------------------------------------------------------
 
-@inner
+@part
 def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     """
     Write the derivatives of a rod's equations, and of what it does to the platform.
@@ -274,7 +256,7 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     turn = np.empty((b // 6, 3))
     for a in range(b // 2):
         turn[0, a] = y[n + 3 + a]
-    K, J = tangent(d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn)
+    K, J = rod_tangent(d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn)
     for a in range(A.shape[0]):
         for c in range(A.shape[0]):
             A[a, c] = K[a, c] if a < C and c < C else 0.0
@@ -385,44 +367,58 @@ def _turn_columns(T, column):
             column[a, 3 + e] = c0 * T[0, e] + c1 * T[1, e] + c2 * T[2, e]
 
 
-@inner
-def _parts(system, z, z_t, z_tt, cV, cA, block, column, row, S):
-    """Write the parts of the tangent: (k, B, B), (k, B, 6), (k, 6, B) and (6, 6)."""
-    k, B = block.shape[:2]
-    end = k * B
-    pose = _platform_pose(system.platform, z[end:], z_t[end:], z_tt[end:])
-    force, moment, r = np.zeros(3), np.zeros(3), np.empty(B)
-    for i in range(k):
-        a, b = i * B, (i + 1) * B
-        balance, x, tip = _rod_residual(system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r)
-        _add_tip(tip, force, moment)
-        _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, block[i], column[i],
-                     row[i])
-    if system.platform.moves:
-        T = _platform_tangent(system.platform, pose, z[end + 3:], force, moment, cV, cA, S)
-        for i in range(k):
-            _turn_columns(T, column[i])
+# --- All of them ---------------------------------------------------------------------------------
+
+class Tangent(NamedTuple):
+    """The parts of a tangent that are not zero."""
+
+    block: np.ndarray   # (k, B, B) of each rod with its own unknowns
+    column: np.ndarray  # (k, B, 6) of each rod with the platform's position and turn
+    row: np.ndarray     # (k, 6, B) of the platform's balance with each rod's unknowns
+    corner: np.ndarray  # (6, 6) of the platform's balance with its own
 
 
 @kernel
-def jacobian(system, z, z_t, z_tt, cV, cA):
-    """Return the derivative of `unbalance` as a whole, square; `newton` takes it in parts."""
+def equations(system, z, z_t, z_tt, cV, cA, wanted, r, tangent):
+    """Write what must be zero to r, as many as there are unknowns, and the tangent if wanted."""
+    k, B = tangent.block.shape[:2]
+    end = k * B
+    platform = system.platform
+    pose = _platform_pose(platform, z[end:], z_t[end:], z_tt[end:])
+    force, moment = np.zeros(3), np.zeros(3)
+    for i in range(k):
+        a, b = i * B, (i + 1) * B
+        balance, x, tip = _rod_residual(
+            system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r[a:b])
+        _add_tip(tip, force, moment)
+        if wanted:
+            _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, tangent.block[i],
+                         tangent.column[i], tangent.row[i])
+    if platform.moves:
+        _platform_residual(platform, pose, force, moment, r[end:])
+    if platform.moves and wanted:
+        T = _platform_tangent(
+            platform, pose, z[end + 3:], force, moment, cV, cA, tangent.corner)
+        for i in range(k):
+            _turn_columns(T, tangent.column[i])
+
+
+def unbalance_and_jacobian(
+    system: System, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray, cV: float, cA: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what must be zero, and its derivative as a whole, square."""
     k, P = system.rods.s.shape[0], 6 * system.platform.moves
     B = (z.size - P) // k
-    A = np.zeros((z.size, z.size))
-    block, column, row, S = (
+    r, tangent = np.empty(z.size), Tangent(
         np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)))
-    _parts(system, z, z_t, z_tt, cV, cA, block, column, row, S)
+    equations(system, z, z_t, z_tt, cV, cA, True, r, tangent)
+    A = np.zeros((z.size, z.size))
     for i in range(k):
-        for e in range(B):
-            for c in range(B):
-                A[i * B + e, i * B + c] = block[i, e, c]
-            for c in range(P):
-                A[i * B + e, k * B + c], A[k * B + c, i * B + e] = column[i, e, c], row[i, c, e]
-    for e in range(P):
-        for c in range(P):
-            A[k * B + e, k * B + c] = S[e, c]
-    return A
+        rod = slice(i * B, (i + 1) * B)
+        A[rod, rod] = tangent.block[i]
+        A[rod, k * B:], A[k * B:, rod] = tangent.column[i, :, :P], tangent.row[i, :P]
+    A[k * B:, k * B:] = tangent.corner[:P, :P]
+    return r, A
 
 
 # --- Newton --------------------------------------------------------------------------------------
@@ -497,22 +493,19 @@ def _apply(inverse, r, P, step):
 
 
 @inner
-def _factorise(system, z, z_t, z_tt, cV, cA, inverse):
+def _factorise(tangent, moves, inverse):
     """Write the inverse of the tangent; return whether it is finite."""
-    k, B = inverse.block.shape[:2]
-    block, column, row, S, product = (
-        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)),
-        np.empty((6, 6)))
-    _parts(system, z, z_t, z_tt, cV, cA, block, column, row, S)
+    k = inverse.block.shape[0]
     for i in range(k):
-        if not _invert(block[i], inverse.block[i]):
+        if not _invert(tangent.block[i], inverse.block[i]):
             return False
-    if not system.platform.moves:
+    if not moves:
         return True
+    S, product = tangent.corner.copy(), np.empty((6, 6))
     for i in range(k):
-        _multiply(inverse.block[i], column[i], inverse.column[i])
-        _multiply(row[i], inverse.block[i], inverse.row[i])
-        _multiply(row[i], inverse.column[i], product)
+        _multiply(inverse.block[i], tangent.column[i], inverse.column[i])
+        _multiply(tangent.row[i], inverse.block[i], inverse.row[i])
+        _multiply(tangent.row[i], inverse.column[i], product)
         for e in range(6):
             for c in range(6):
                 S[e, c] -= product[e, c]
@@ -553,17 +546,21 @@ def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, k
 
     """
     P = 6 * system.platform.moves
-    z, good, dz, z_t, z_tt, step, ones = (
+    z, good, dz, z_t, z_tt, r, step, ones = (
         z0.copy(), z0.copy(), np.zeros(z0.size), np.empty(z0.size), np.empty(z0.size),
-        np.empty(z0.size), np.ones(z0.size))
+        np.empty(z0.size), np.empty(z0.size), np.ones(z0.size))
+    k, B = inverse.block.shape[:2]
+    tangent = Tangent(
+        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)))
     size, worst, shortened = np.inf, np.inf, 1.0
     fresh = False  # whether the inverse was made for the last update
     for iteration in range(1, most + 1):
         _line(hV, cV, z, z_t)
         _line(hA, cA, z, z_tt)
-        r = unbalance(system, z, z_t, z_tt)
+        building = not (known or fresh)
+        equations(system, z, z_t, z_tt, cV, cA, building, r, tangent)
         worst, previous = _size(r, ones), size
-        if known or fresh:
+        if not building:
             _apply(inverse, r, P, step)
             size = _size(step, scale)
             if fresh and not size < previous and shortened > SHORTEST:
@@ -574,7 +571,10 @@ def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, k
             known = known and size < SLOW * previous
         fresh = not known
         if fresh:
-            if not (np.isfinite(worst) and _factorise(system, z, z_t, z_tt, cV, cA, inverse)):
+            if not building:
+                building = True  # a variable: numba would compile anew for a constant
+                equations(system, z, z_t, z_tt, cV, cA, building, r, tangent)
+            if not (np.isfinite(worst) and _factorise(tangent, system.platform.moves, inverse)):
                 return z0, NOT_FINITE, iteration, size, worst
             _apply(inverse, r, P, step)
             size = _size(step, scale)
