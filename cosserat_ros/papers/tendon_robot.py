@@ -410,11 +410,12 @@ class TendonRobot(ShootingRobot):
             problem, np.append(load, np.full(free, load[0])), np.append(load, np.full(free, L)),
             np.zeros((self.s.size, HISTORY)), np.zeros(count + 6), tip_body, history, tolerance,
             max_iterations)
-        self._static = self._model(0.0)
+        self._static = self._model(0.0)._replace(gravity=np.zeros(3))
         self._dynamic = self._model(problem.coefficients.c0)
         self._y = np.zeros((self.s.size, STATES + count))
         _, self._y, _ = self._shooter(0.0, self._history.x[0])(self._unknowns, self._inputs)
         self._inputs[:count][self._by_length] = self.lengths[self._by_length]
+        self._static = self._model(0.0)  # what came before was free of load
 
     def statics(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
         """
