@@ -44,9 +44,9 @@ def test_pressure_makes_an_arc(volume):
     turned = u * robot.s
     out = v / u * (1.0 - np.cos(turned))  # away from the chamber
     arc = np.stack([-out * np.cos(angle), -out * np.sin(angle), v / u * np.sin(turned)], axis=1)
-    assert_allclose(robot.positions, arc, rtol=0.0, atol=1e-8)
-    assert_allclose(robot.tip, arc[-1], rtol=0.0, atol=1e-8)
-    assert_allclose(robot.volumes, AREA * 0.1 * (v + u * 1e-2), rtol=1e-9)
+    assert_allclose(robot.positions, arc, rtol=0.0, atol=1e-7)
+    assert_allclose(robot.tip, arc[-1], rtol=0.0, atol=1e-7)
+    assert_allclose(robot.volumes, AREA * 0.1 * (v + u * 1e-2), rtol=1e-8)
     assert u * 0.1 > 1.0 and v > 1.05
 
 
