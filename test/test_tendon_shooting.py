@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import pytest
 from scipy.integrate import simpson
 from scipy.optimize import fsolve
+from scipy.spatial.transform import Rotation
 
 from cosserat_ros.errors import InvalidModel
 from cosserat_ros.papers.cantilever import Cantilever
@@ -187,6 +188,40 @@ def test_frequency_of_a_tip_mass():
     expected = np.sqrt(3.0 * EI / (mass + 33 / 140 * ARM.rod.mass) / L ** 3) / (2.0 * np.pi)
     assert len(up) >= 2
     assert 1.0 / np.diff(crossing).mean() == pytest.approx(expected, rel=0.01)
+
+
+def test_base_force_changes_the_momentum():
+    """Of rod, tendons and body together, which the equations of the rod alone do not contain."""
+    rod = SOFT.rod
+    robot = TendonRobot(replace(SOFT, elements=200, drag=(0.0,) * 3), WOUND, TipBody(5e-3))
+    assert robot.statics(PULLED, LOAD).converged
+    for _ in range(5):
+        assert robot.step((1.0, 2.0, 0.5)).converged
+    y, x, x_t = robot._y, robot._history.x[0], robot._history.x_t
+    R = Rotation.from_quat(np.roll(y[:, 3:7], -1, axis=1))
+    acceleration = R.apply(np.cross(x[:, 9:12], x[:, 6:9]) + x_t[:, 6:9])
+    s, once = np.unique(robot.s, return_index=True)
+    excess = rod.inertia(s)[:, :1] * (np.array(SOFT.gravity) - acceleration[once])
+    expected = simpson(excess, x=s, axis=0)
+    expected += 5e-3 * (np.array(SOFT.gravity) - acceleration[-1])
+    xi, xi_t = robot.strains[0], x_t[0, :6]
+    base = rod.stiffness(0.0) * (xi - rod.rest_strain(0.0)) + rod.damping(0.0) * xi_t
+    base += sum(tau * pull(t, xi, 0.0) for tau, t in zip((1.0, 2.0, 0.5), WOUND))
+    assert_allclose(base[:3], expected, rtol=0.0, atol=1e-6)
+    assert np.abs(acceleration).max() > 0.5
+
+
+def test_order_in_time():
+    tips = []
+    for n in (10, 20, 40):
+        robot = TendonRobot(
+            replace(SOFT, time_step=0.2 / n, alpha=-0.2), WOUND, tolerance=1e-11)
+        assert robot.statics(PULLED).converged
+        for i in range(n):
+            smooth = np.sin(0.5 * np.pi * (i + 1) / n) ** 4
+            assert robot.step(PULLED + smooth * np.array([1.0, -0.7, 0.5])).converged
+        tips.append(robot.tip)
+    assert order(tips) == pytest.approx(2.0, abs=0.3)
 
 
 def test_sudden_release_comes_to_rest():
