@@ -26,6 +26,7 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
 from cosserat_ros.msg import Backbone
+from cosserat_ros.robot import load
 
 TENDONS = ['tendon_1', 'tendon_2', 'tendon_3', 'tendon_4']
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -230,6 +231,23 @@ def test_a_late_listener_gets_the_static_frames(start_node, listener):
     late.subscribe(TFMessage, '/tf_static', LATCHED)
     assert late.spin_until(lambda: late.messages['/tf_static'])
     late.close()
+
+
+@pytest.mark.parametrize(
+    'path', sorted((ROOT / 'config').glob('*.yaml')), ids=lambda path: path.stem)
+def test_every_shipped_robot_comes_up(start_node, listener, path):
+    process = start_node('simulator', robot=path)
+    messages = listen(listener)
+    assert listener.spin_until(lambda: all(messages.values())), process.output()
+    described = load(path)
+    assert list(messages['/joint_states'][-1].name) == list(described.actuators)
+    root, tip = pose_in_root(tree(messages), 'tip')
+    assert root == 'world'
+    expected = described.base.matrix() @ described.tip_pose(described.rest_shape(21))
+    assert_allclose(tip, expected, atol=1e-9)
+    position = messages['/simulator/backbone'][-1].tip.position
+    assert_allclose(described.base.matrix() @ (position.x, position.y, position.z, 1.0),
+                    expected[:, 3], atol=1e-9)
 
 
 def test_two_robots_live_side_by_side(start_node, listener):
