@@ -11,14 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 import math
-from typing import ClassVar, NamedTuple, Optional, Union
+from typing import ClassVar, NamedTuple, Optional, TYPE_CHECKING, Union
 
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
-from scipy.interpolate import PchipInterpolator
 
 from .checked import Checked, number, numbers, points, position
 from .errors import InvalidModel
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PchipInterpolator
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class Tabulated(BaseRouting):
 
     @cached_property
     def _curve(self) -> PchipInterpolator:
+        from scipy.interpolate import PchipInterpolator  # slow to import, and seldom needed
         return PchipInterpolator(self.arc_lengths, self.offsets)
 
     def _offset(self, s: np.ndarray, start: float, end: float) -> tuple:
