@@ -39,7 +39,7 @@ FARTHEST = 1e6  # [m] that anything of a robot may be long or away: more is a mi
 
 # --- Kinds of field -----------------------------------------------------------------------------
 
-def number(unit: str, *, default: Any = MISSING, kw_only: bool = False, **limits: Any) -> Any:
+def number(unit: str, *, default: Any = MISSING, kw_only: Any = MISSING, **limits: Any) -> Any:
     """Make a field for a number [unit] within `limits`, see `check_number`."""
     check = partial(check_number, unit=unit, **limits)
     return field(default=default, kw_only=kw_only, metadata={'check': check})
@@ -63,6 +63,32 @@ def vector(unit: str, *, size: int = 3, default: Any = MISSING, **limits: Any) -
 def position(*, size: int = 3, default: Any = MISSING) -> Any:
     """Make a field for coordinates [m] that are not absurdly far away."""
     return vector('m', size=size, default=default, least=-FARTHEST, most=FARTHEST)
+
+
+def numbers(
+    unit: str, *, fewest: int, most: int = 1000, increasing: bool = False, default: Any = MISSING,
+    **limits: Any,
+) -> Any:
+    """Make a field for a list of `fewest` to `most` numbers [unit] within `limits`."""
+    def check(name: str, value: Any) -> tuple[float, ...]:
+        allowed = f'a list of {fewest} to {most} numbers [{unit}]'
+        checked = check_vector(name, value, _count(name, value, fewest, most, allowed), unit=unit,
+                               **limits)
+        for i, (x, y) in enumerate(zip(checked[:-1], checked[1:])):
+            if increasing and not y > x:
+                raise InvalidModel(f'{name}[{i + 1}]', y, f'more than the one before, {x:g}')
+        return checked
+    return field(default=default, metadata={'check': check})
+
+
+def points(*, fewest: int, most: int = 1000) -> Any:
+    """Make a field for a list of points (x, y) [m]."""
+    def check(name: str, value: Any) -> tuple[tuple[float, ...], ...]:
+        _count(name, value, fewest, most, f'a list of {fewest} to {most} points [x, y] [m]')
+        return tuple(
+            check_vector(f'{name}[{i}]', x, 2, unit='m', least=-FARTHEST, most=FARTHEST)
+            for i, x in enumerate(value))
+    return field(metadata={'check': check})
 
 
 def text(pattern: str, allowed: str, *, default: Any = MISSING) -> Any:
@@ -140,6 +166,14 @@ def check_number(
     bounds += [f'<= {most:g}'] if most < math.inf else []
     limits = f' {" and ".join(bounds)}' if bounds else ''
     raise InvalidModel(field, value, f'a finite number{limits} [{unit}]')
+
+
+def _count(name: str, value: Any, fewest: int, most: int, allowed: str) -> int:
+    """Return how many a list has, or raise `InvalidModel`."""
+    listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
+    if not listed or not fewest <= len(value) <= most:
+        raise InvalidModel(name, value, allowed)
+    return len(value)
 
 
 def check_vector(

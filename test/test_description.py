@@ -13,7 +13,8 @@ from ruamel.yaml import YAML
 from cosserat_ros import robot
 from cosserat_ros.description import InvalidDescription
 from cosserat_ros.errors import InvalidModel, UnknownName
-from cosserat_ros.robot import Limits, MountedRod, Pose, Robot, Tendon
+from cosserat_ros.parts import Limits, Pose, Tendon, Tip
+from cosserat_ros.robot import MountedRod, Robot
 from cosserat_ros.rod import Material, RestShape, Segment
 from cosserat_ros.section import Circular, Rectangular
 
@@ -279,7 +280,7 @@ ROD = MountedRod((Segment(1.0, Circular(0.01), Material(1e9, 1e3, poisson_ratio=
 
 def test_a_robot_made_in_python_is_checked_as_well():
     with pytest.raises(UnknownName, match=r"tip.rod .* 'backbone'"):
-        Robot('arm', {'backbone': ROD}, tip=robot.Tip(rod='bone'))
+        Robot('arm', {'backbone': ROD}, tip=Tip(rod='bone'))
     with pytest.raises(InvalidModel, match=r'tip.rod .* given where there are several: a, b'):
         Robot('arm', {'a': ROD, 'b': ROD})
     with pytest.raises(InvalidModel, match='rods.a must be'):

@@ -4,10 +4,11 @@ The TF frames of a robot.
 ::
 
     parent -> <prefix>base_link -> <prefix><rod>_00 ... <prefix><rod>_NN -> <prefix>tip
+                                -> <prefix>platform -> <prefix>tip, where there is a platform
 
 Every station hangs on base_link directly, so that a lookup composes two transforms however fine
 the rod is sampled. What cannot move is on /tf_static: base_link in its parent, and the tip at the
-end of its rod.
+end of its rod or on the platform.
 """
 
 from __future__ import annotations
@@ -49,22 +50,25 @@ class RobotFrames:
         self.tip = f'{prefix}tip'
         self.of_rod = {
             rod: [f'{prefix}{rod}_{i:0{width}d}' for i in range(stations)] for rod in robot.rods}
-        own = [self.base_link, self.tip, *(f for of in self.of_rod.values() for f in of)]
+        moving = [f for of in self.of_rod.values() for f in of]
+        self._carrier = f'{prefix}platform'  # of the tip
+        if robot.platform is None:
+            self._carrier = self.of_rod[robot.rod_name(robot.tip.rod)][-1]
+        else:
+            moving.append(self._carrier)
+        own = [self.base_link, self.tip, *moving]
         if parent in own:
             raise InvalidModel(
                 'parameter parent_frame', parent, "a frame that is not the robot's own")
         self._robot = robot
         self._parent = parent
         self._message = TFMessage(transforms=[
-            _transform(self.base_link, child)
-            for children in self.of_rod.values() for child in children])
+            _transform(self.base_link, child) for child in moving])
 
     def static(self, stamp: Time) -> TFMessage:
         """Return the message for /tf_static."""
-        tip = self._robot.tip
-        end_of_rod = self.of_rod[self._robot.rod_name(tip.rod)][-1]
-        transforms = [_transform(end_of_rod, self.tip)]
-        poses = [tip.offset.matrix()]
+        transforms = [_transform(self._carrier, self.tip)]
+        poses = [self._robot.tip.offset.matrix()]
         if self._parent:
             transforms.append(_transform(self._parent, self.base_link))
             poses.append(self._robot.base.matrix())
@@ -72,9 +76,11 @@ class RobotFrames:
         return TFMessage(transforms=transforms)
 
     def moving(self, shape: Mapping[str, RodShape], stamp: Time) -> TFMessage:
-        """Return the message for /tf, with all stations of one instant; valid until the next."""
-        poses = np.concatenate([rod.poses for rod in shape.values()])
-        fill_transforms(self._message.transforms, poses, stamp)
+        """Return the message for /tf, with all frames of one instant; valid until the next."""
+        poses = [rod.poses for rod in shape.values()]
+        if self._robot.platform is not None:
+            poses.append(self._robot.platform_pose(shape)[None])
+        fill_transforms(self._message.transforms, np.concatenate(poses), stamp)
         return self._message
 
 

@@ -3,12 +3,13 @@ What RViz and the viewer draw of a robot.
 
 Each part has a namespace, each marker an id in it that never changes: a rod is a chain of
 cylinders (or boxes) in ``rods/<name>``, its discs are in ``discs/<name>``, a tendon is a line in
-``tendons/<name>``.
+``tendons/<name>``, a chamber a thick one in ``chambers/<name>``, the platform is in ``platform``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Optional
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
@@ -16,17 +17,23 @@ import numpy as np
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ..robot import Discs, Robot, RodShape, Tendon
+from ..parts import Tendon
+from ..robot import Robot, RodShape
+from ..routing import Path
 from ..section import Rectangular
 from .conversions import fill_poses, fill_xyz
 
 ROD_COLOUR = (0.25, 0.35, 0.50, 1.0)
+HOLLOW_COLOUR = (0.25, 0.35, 0.50, 0.4)  # a rod with chambers: they are to be seen
 DISC_COLOUR = (0.80, 0.82, 0.85, 1.0)
-SLACK_COLOUR = (0.15, 0.60, 0.35, 1.0)  # a tendon without tension
-TAUT_COLOUR = (0.90, 0.20, 0.10, 1.0)  # at the upper limit of its tension
-FULL_TENSION = 10.0  # [N] that counts as taut where no limit is given
+PLATFORM_COLOUR = (0.80, 0.82, 0.85, 0.7)
+SLACK_COLOUR = (0.15, 0.60, 0.35, 1.0)  # a tendon without tension, a chamber without pressure
+TAUT_COLOUR = (0.90, 0.20, 0.10, 1.0)  # at the upper limit of tension or pressure
+FULL_EFFORT = {'N': 10.0, 'Pa': 1e5}  # that counts as the upper limit where none is given
 TENDON_WIDTH = 0.08  # of its distance from the backbone
 THINNEST = 2e-4  # [m] that a tendon is drawn, and a part of a rod long
+STRAIGHTEST = 0.02  # of its distance from the backbone, that a curved path is off between points
+FINEST = 16  # parts that a path is divided into between two stations, at most
 
 
 class RobotMarkers:
@@ -48,16 +55,17 @@ class RobotMarkers:
         self._rods = {
             name: _rod_markers(robot, name, rod, frame_id) for name, rod in shape.items()}
         self._discs = {
-            name: [_marker(frame_id, f'discs/{name}', i, Marker.CYLINDER, DISC_COLOUR,
-                           (2.0 * discs.radius, 2.0 * discs.radius, discs.thickness))
-                   for i in range(discs.count)]
-            for name, discs in robot.discs.items()}
-        self._tendons = {
-            name: _tendon_marker(name, tendon, shape[robot.rod_name(tendon.rod)], frame_id)
-            for name, tendon in robot.tendons.items()}
+            name: _disc_markers(robot, name, frame_id) for name in robot.discs}
+        self._paths = {
+            name: _PathMarker(robot, name, shape[robot.path(name).rod], frame_id)
+            for name in (*robot.tendons, *robot.chambers)}
+        self._platform = [
+            _marker(frame_id, 'platform', 0, Marker.CYLINDER, PLATFORM_COLOUR,
+                    (2.0 * platform.radius, 2.0 * platform.radius, platform.thickness))
+            for platform in (robot.platform,) if platform is not None]
         self._message = MarkerArray(markers=[
             *(m for group in (self._rods, self._discs) for ms in group.values() for m in ms),
-            *self._tendons.values()])
+            *(path.marker for path in self._paths.values()), *self._platform])
 
     def message(
         self, shape: Mapping[str, RodShape], efforts: Iterable[float], stamp: Time,
@@ -69,7 +77,7 @@ class RobotMarkers:
         ----------
         shape : mapping of str to RodShape
         efforts : iterable of float
-            Tension of each tendon [N].
+            Of each actuator: tension [N], pressure [Pa] or force [N].
         stamp : Time
 
         """
@@ -79,12 +87,15 @@ class RobotMarkers:
             for marker, length in zip(markers, lengths.tolist(), strict=True):
                 marker.scale.z = max(length, THINNEST)  # a rod may stretch
         for name, markers in self._discs.items():
-            rod = shape[self._robot.rod_name(self._robot.discs[name].rod)]
-            fill_poses((m.pose for m in markers), _disc_poses(self._robot.discs[name], rod))
-        for name, effort in zip(self._tendons, efforts, strict=True):
-            tendon = self._robot.tendons[name]
-            rod = shape[self._robot.rod_name(tendon.rod)]
-            _fill_tendon(self._tendons[name], tendon, rod, effort)
+            discs = self._robot.discs[name]
+            rod = shape[self._robot.rod_name(discs.rod)]
+            poses = rod.poses_at(discs.arc_lengths(rod.arc_lengths[-1]))
+            fill_poses((m.pose for m in markers), poses)
+        for name, effort in zip(self._robot.actuators, efforts, strict=True):
+            if name in self._paths:
+                self._paths[name].fill(shape, effort)
+        if self._platform:
+            fill_poses([self._platform[0].pose], self._robot.platform_pose(shape)[None])
         for marker in self._message.markers:
             marker.header.stamp = stamp
         return self._message
@@ -114,8 +125,10 @@ def _rod_markers(robot: Robot, name: str, shape: RodShape, frame_id: str) -> lis
     kinds = [
         Marker.CUBE if isinstance(rod.segment_at(s).section, Rectangular) else Marker.CYLINDER
         for s in middles]
+    hollow = any(robot.path(chamber).rod == name for chamber in robot.chambers)
+    colour = HOLLOW_COLOUR if hollow else ROD_COLOUR
     return [
-        _marker(frame_id, f'rods/{name}', i, kind, ROD_COLOUR, size)
+        _marker(frame_id, f'rods/{name}', i, kind, colour, size)
         for i, (kind, size) in enumerate(zip(kinds, sizes, strict=True))]
 
 
@@ -145,32 +158,88 @@ def _chords(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle, length
 
 
-def _disc_poses(discs: Discs, rod: RodShape) -> np.ndarray:
-    """Return the poses of the discs, (count, 4, 4), evenly spaced, the last at the rod's end."""
-    return rod.poses_at(np.linspace(0.0, rod.arc_lengths[-1], discs.count + 1)[1:])
+def _disc_markers(robot: Robot, name: str, frame_id: str) -> list[Marker]:
+    discs = robot.discs[name]
+    size = (2.0 * discs.radius, 2.0 * discs.radius, discs.thickness)
+    return [
+        _marker(frame_id, f'discs/{name}', i, Marker.CYLINDER, DISC_COLOUR, size)
+        for i in range(len(discs.arc_lengths(robot.rod(discs.rod).length)))]
 
 
-def _tendon_marker(name: str, tendon: Tendon, rod: RodShape, frame_id: str) -> Marker:
-    offset = float(np.linalg.norm(tendon.routing.at(np.zeros(1))))
-    width = max(TENDON_WIDTH * offset, THINNEST)
-    marker = _marker(
-        frame_id, f'tendons/{name}', 0, Marker.LINE_STRIP, SLACK_COLOUR, (width, 0.0, 0.0))
-    marker.points = [Point() for _ in _tendon_path(tendon, rod)]
-    return marker
+class _PathMarker:
+    """
+    A tendon or a chamber: a line p + R r beside the backbone (Till 2019, section 5.2).
+
+    Parameters
+    ----------
+    robot : Robot
+    name : str
+        Of the actuator.
+    rod : RodShape
+        Any shape with the stations that later ones will have.
+    frame_id : str
+
+    """
+
+    def __init__(self, robot: Robot, name: str, rod: RodShape, frame_id: str) -> None:
+        actuator, path = robot.actuators[name], robot.path(name)
+        guides = None
+        if isinstance(actuator, Tendon) and actuator.guided_by is not None:
+            guides = robot.discs[actuator.guided_by].arc_lengths(rod.arc_lengths[-1])
+        self._rod = path.rod
+        self._s = _path_stations(path, rod.arc_lengths, guides)
+        self._r = path.at(self._s)
+        # Most of the points are at stations, whose poses need no interpolation.
+        self._station = np.searchsorted(rod.arc_lengths, self._s).clip(max=len(rod.poses) - 1)
+        self._between = np.flatnonzero(rod.arc_lengths[self._station] != self._s)
+        tendon = isinstance(actuator, Tendon)
+        self._full = _full_effort(robot, name)
+        width = (
+            TENDON_WIDTH * np.linalg.norm(self._r, axis=1).max() if tendon
+            else 2.0 * np.sqrt(np.mean(path.areas) / np.pi))
+        self.marker = _marker(
+            frame_id, f'{"tendons" if tendon else "chambers"}/{name}', 0, Marker.LINE_STRIP,
+            SLACK_COLOUR, (max(float(width), THINNEST), 0.0, 0.0))
+        self.marker.points = [Point() for _ in self._s]
+
+    def fill(self, shape: Mapping[str, RodShape], effort: float) -> None:
+        rod = shape[self._rod]
+        poses = rod.poses[self._station]
+        if self._between.size:
+            poses[self._between] = rod.poses_at(self._s[self._between])
+        positions = poses[:, :3, 3] + np.einsum('nij,nj->ni', poses[:, :3, :3], self._r)
+        for point, position in zip(self.marker.points, positions.tolist(), strict=True):
+            fill_xyz(point, position)
+        x = min(max(effort / self._full, 0.0), 1.0) if self._full > 0.0 else 0.0
+        self.marker.color = _colour((1.0 - x) * np.array(SLACK_COLOUR) + x * np.array(TAUT_COLOUR))
 
 
-def _fill_tendon(marker: Marker, tendon: Tendon, rod: RodShape, effort: float) -> None:
-    for point, position in zip(marker.points, _tendon_path(tendon, rod).tolist(), strict=True):
-        fill_xyz(point, position)
-    most = tendon.limits.upper if tendon.limits and tendon.command == 'tension' else FULL_TENSION
-    x = min(max(effort / most, 0.0), 1.0) if most > 0.0 else 0.0
-    marker.color = _colour((1.0 - x) * np.array(SLACK_COLOUR) + x * np.array(TAUT_COLOUR))
+def _full_effort(robot: Robot, name: str) -> float:
+    """Return the effort that is drawn as the greatest [N or Pa]."""
+    actuator = robot.actuators[name]
+    if actuator.limits and actuator.interface == 'effort':
+        return actuator.limits.upper
+    return FULL_EFFORT['Pa' if name in robot.chambers else 'N']
 
 
-def _tendon_path(tendon: Tendon, rod: RodShape) -> np.ndarray:
-    """Return the points p + R r of a tendon (Till 2019, section 5.2), (M, 3) [m]."""
-    end = rod.arc_lengths[-1] if tendon.ends_at is None else tendon.ends_at
-    before = rod.arc_lengths < end
-    s = np.append(rod.arc_lengths[before], end)
-    poses = np.concatenate([rod.poses[before], rod.poses_at(s[-1:])])
-    return poses[:, :3, 3] + np.einsum('nij,nj->ni', poses[:, :3, :3], tendon.routing.at(s))
+def _path_stations(
+    path: Path, stations: np.ndarray, guides: Optional[np.ndarray],
+) -> np.ndarray:
+    """
+    Return the arc lengths between which a path is drawn straight, (M,) [m].
+
+    Those of the `guides` (K,) if there are any, else those of the `stations` (N,), each interval
+    divided until a path that winds about the backbone looks round.
+    """
+    knots = stations if guides is None else guides
+    inside = knots[(knots > path.start) & (knots < path.end)]
+    s = np.array([path.start, *inside, path.end])
+    if guides is not None:
+        return s
+    r = path.at(s)
+    off = np.linalg.norm(path.at(0.5 * (s[1:] + s[:-1])) - 0.5 * (r[1:] + r[:-1]), axis=1).max()
+    allowed = STRAIGHTEST * np.linalg.norm(r, axis=1).max()
+    if not off > allowed:
+        return s
+    parts = min(int(np.ceil(np.sqrt(off / max(allowed, off / FINEST ** 2)))), FINEST)
+    return np.interp(np.arange(parts * (len(s) - 1) + 1) / parts, np.arange(len(s)), s)

@@ -141,9 +141,11 @@ def find_robot(name: str) -> Path:
 
 
 def joints_at_rest(robot: Robot) -> JointState:
-    """Return the state of all actuators of a robot at rest: neither displaced nor tensioned."""
-    zeros = [0.0] * len(robot.tendons)
-    return JointState(name=list(robot.tendons), position=zeros, velocity=zeros, effort=zeros)
+    """Return the state of all actuators of a robot at rest, free of effort."""
+    names = list(robot.actuators)
+    zeros = [0.0] * len(names)
+    positions = [robot.rest_position(name) for name in names]
+    return JointState(name=names, position=positions, velocity=zeros, effort=zeros)
 
 
 def main(args: Optional[list[str]] = None) -> int:

@@ -1,0 +1,145 @@
+"""Markers and frames of every shipped robot, without a process of its own."""
+
+from builtin_interfaces.msg import Time
+from conftest import ROOT
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+from visualization_msgs.msg import Marker
+
+from cosserat_ros import robot
+from cosserat_ros.nodes.frames import RobotFrames
+from cosserat_ros.nodes.markers import RobotMarkers, SLACK_COLOUR, TAUT_COLOUR
+from cosserat_ros.nodes.simulator import joints_at_rest
+from cosserat_ros.parts import Chamber, Discs, Tendon
+from cosserat_ros.robot import MountedRod, Robot
+from cosserat_ros.rod import Material, RestShape, Segment
+from cosserat_ros.routing import Helical, Parallel
+from cosserat_ros.section import Circular
+
+SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
+
+
+def draw(described, efforts=None, stations=21):
+    """Return the markers of a robot at rest, by namespace."""
+    shape = described.rest_shape(stations)
+    markers = RobotMarkers(described, shape, 'base_link')
+    efforts = [0.0] * len(described.actuators) if efforts is None else efforts
+    found = {}
+    for marker in markers.message(shape, efforts, Time()).markers:
+        found.setdefault(marker.ns, []).append(marker)
+    return found
+
+
+def points(marker):
+    return np.array([[p.x, p.y, p.z] for p in marker.points])
+
+
+def rgba(marker):
+    return [marker.color.r, marker.color.g, marker.color.b, marker.color.a]
+
+
+def arm(**parts):
+    straight = Segment(0.3, Circular(1e-3), Material(207e9, 8e3, poisson_ratio=0.3))
+    return Robot('arm', {'b': MountedRod((straight,))}, **parts)
+
+
+# --- Every robot that is shipped -----------------------------------------------------------------
+
+@pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_robot_can_be_drawn(path):
+    described = robot.load(path)
+    found = draw(described)
+    assert set(found) == {
+        *(f'rods/{name}' for name in described.rods),
+        *(f'discs/{name}' for name in described.discs),
+        *(f'tendons/{name}' for name in described.tendons),
+        *(f'chambers/{name}' for name in described.chambers),
+        *(['platform'] if described.platform else [])}
+    for markers in found.values():
+        assert [m.id for m in markers] == list(range(len(markers)))
+        for m in markers:
+            o, p = m.pose.orientation, m.pose.position
+            assert_allclose(np.linalg.norm([o.x, o.y, o.z, o.w]), 1.0, atol=1e-12)
+            assert np.isfinite([p.x, p.y, p.z]).all() and np.isfinite(points(m)).all()
+            assert m.scale.x > 0.0 and m.color.a > 0.0
+
+
+@pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_robot_has_one_tree_of_frames(path):
+    described = robot.load(path)
+    shape = described.rest_shape(5)
+    frames = RobotFrames(described, 'left/', 'world', 5)
+    transforms = frames.moving(shape, Time()).transforms + frames.static(Time()).transforms
+    parents = {t.child_frame_id: t.header.frame_id for t in transforms}
+    assert len(parents) == len(transforms)
+    assert set(parents.values()) - set(parents) == {'world'}  # the only root
+    assert set(parents) == {
+        'left/base_link', 'left/tip', *(['left/platform'] if described.platform else []),
+        *(f'left/{rod}_{i:02d}' for rod in described.rods for i in range(5))}
+    if described.platform:
+        assert parents['left/tip'] == 'left/platform'
+        assert parents['left/platform'] == 'left/base_link'
+
+
+@pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_robot_has_its_joints(path):
+    described = robot.load(path)
+    state = joints_at_rest(described)
+    assert list(state.name) == list(described.actuators)
+    assert len(state.position) == len(state.velocity) == len(state.effort) == len(state.name)
+    for name, position in zip(state.name, state.position):
+        assert position == described.rest_position(name)
+
+
+# --- Paths ---------------------------------------------------------------------------------------
+
+def test_a_tendon_is_drawn_from_its_start_to_its_end():
+    tendon = Tendon(routing=Parallel((0.01, 0.0)), starts_at=0.1, ends_at=0.17)
+    marker, = draw(arm(tendons={'t': tendon}), stations=7)['tendons/t']
+    assert_allclose(points(marker), [[0.01, 0, z] for z in (0.1, 0.15, 0.17)], atol=1e-15)
+
+
+def test_a_helix_looks_round_however_few_the_stations():
+    tendon = Tendon(routing=Helical(0.01, turns=3.0))
+    marker, = draw(arm(tendons={'t': tendon}), stations=11)['tendons/t']
+    p = points(marker)
+    middles = np.linalg.norm(0.5 * (p[1:] + p[:-1])[:, :2], axis=1)
+    assert middles.min() > 0.95 * 0.01
+    assert len(p) < 200
+
+
+def test_a_tendon_through_discs_is_straight_between_them():
+    bent = MountedRod((Segment(
+        0.3, Circular(1e-3), Material(207e9, 8e3, poisson_ratio=0.3),
+        rest=RestShape(curvature=(0.0, 5.0, 0.0))),))
+    tendon = Tendon(routing=Parallel((0.01, 0.0)), guided_by='d', ends_at=0.25)
+    described = Robot('arm', {'b': bent}, tendons={'t': tendon},
+                      discs={'d': Discs(0.012, 0.001, count=3)})
+    found = draw(described)
+    marker, = found['tendons/t']
+    poses = bent.rest_poses(np.array([0.0, 0.1, 0.2, 0.25]))
+    assert_allclose(points(marker), (poses @ (0.01, 0, 0, 1))[:, :3], atol=1e-14)
+    assert len(found['discs/d']) == 3
+
+
+def test_a_chamber_is_a_tube_of_its_area_coloured_by_pressure_in_a_rod_to_look_through():
+    chamber = {'area': np.pi * 1e-6, 'routing': Parallel((0.0, 0.01))}
+    described = arm(chambers={
+        'low': Chamber(**chamber), 'high': Chamber(**chamber, tip_area=3 * np.pi * 1e-6)})
+    found = draw(described, efforts=[-5.0, 1e9])
+    (low,), (high,) = found['chambers/low'], found['chambers/high']
+    assert low.type == Marker.LINE_STRIP
+    assert_allclose([low.scale.x, high.scale.x], [0.002, 0.002 * np.sqrt(2.0)])
+    assert_allclose(rgba(low), SLACK_COLOUR, atol=1e-6)
+    assert_allclose(rgba(high), TAUT_COLOUR, atol=1e-6)
+    assert all(m.color.a < 0.5 for m in found['rods/b'])
+
+
+def test_the_platform_is_a_disc_where_the_legs_have_it():
+    described = robot.load(ROOT / 'config' / 'planar_parallel.yaml')
+    marker, = draw(described)['platform']
+    assert marker.type == Marker.CYLINDER
+    assert_allclose([marker.scale.x, marker.scale.y, marker.scale.z], [0.15, 0.15, 0.002])
+    p = marker.pose.position
+    assert_allclose([p.x, p.y, p.z], [0.0, 0.0, 0.4], atol=1e-12)
