@@ -572,7 +572,7 @@ def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, k
         fresh = not known
         if fresh:
             if not building:
-                building = True  # a variable: numba would compile anew for a constant
+                building = not building  # numba would compile anew for a constant
                 equations(system, z, z_t, z_tt, cV, cA, building, r, tangent)
             if not (np.isfinite(worst) and _factorise(tangent, system.platform.moves, inverse)):
                 return z0, NOT_FINITE, iteration, size, worst
