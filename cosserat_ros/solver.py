@@ -216,6 +216,31 @@ class SystemSolver:
         return kinematics(self.rods[i], self.base(i), *(y[self._q[i]] for y in self._past[:3]))
 
     @property
+    def z(self) -> np.ndarray:
+        """All unknowns at the present instant, see `cosserat_ros.system`."""
+        return self._past.q
+
+    @property
+    def z_t(self) -> np.ndarray:
+        """Their rates; those of efforts and reactions are 0."""
+        return self._past.q_t
+
+    @property
+    def moves(self) -> np.ndarray:
+        """Which unknowns are coordinates, and not efforts or reactions, bool."""
+        return self._moves
+
+    @property
+    def q_places(self) -> np.ndarray:
+        """Where the amplitudes of the rods' modes are in z, (k, n)."""
+        return self._q
+
+    @property
+    def effort_places(self) -> np.ndarray:
+        """Where the efforts of the actuators are in z, (k, m)."""
+        return self._efforts
+
+    @property
     def q(self) -> np.ndarray:
         """Amplitudes of the strain modes, (k, n)."""
         return self._past.q[self._q]
@@ -241,6 +266,32 @@ class SystemSolver:
         """Return lengths of tendons and volumes of chambers, (k, m) [m, m^3]."""
         return np.array([lengths_and_gradients(self.paths[i], self.state(i).xi)[0]
                          for i in range(len(self.rods))])
+
+    def change_rods(self, rods: Sequence[Discretisation]) -> None:
+        """Take rods of other stiffness, damping and inertia, but of the same modes and nodes."""
+        self.rods = list(rods)
+        for i, d in enumerate(rods):
+            self._rods.elastic[i], self._rods.viscous[i] = d.elastic, d.viscous
+            self._rods.inertia[i] = d.inertia
+
+    def load_platform(self, wrench: np.ndarray) -> None:
+        """Let force and moment (6,) act at the platform's centre of mass, world frame."""
+        self._platform = self._platform._replace(wrench=np.array(wrench, dtype=float))
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Rates of the strain modes' amplitudes, (k, n) [1/s]."""
+        return self._past.q_t[self._q]
+
+    def gradients(self, i: int = 0) -> np.ndarray:
+        """Return weighted slopes of an actuator's length with the strain, (m, N, 6)."""
+        return lengths_and_gradients(self.paths[i], self.state(i).xi)[1]
+
+    def axial_force(self, i: int) -> float:
+        """Return the force that pushes a rod out at its base, along it [N]."""
+        d, x = self.rods[i], self.state(i)
+        strain = (x.xi - d.rest_strain)[0, 2]
+        return float(-d.stiffness[0, 2] * strain)
 
     # --- Solving ---
 

@@ -1,0 +1,401 @@
+r"""
+A robot's description as the arrays of :mod:`cosserat_ros.system`.
+
+Everything is seen from base_link: gravity is turned into it. Rods get breaks where something ends
+or is fixed to them, and equal numbers of elements.
+
+A leg is fed through the base plate: what stands out of it has the length that is commanded. Its
+modes live on the fixed interval of the length at rest; there the fed part, `lam` times longer, has
+the strain ``(v, u) = (xi* + Phi q) / lam``, the stiffness K / lam and the mass lam rho A, each per
+length at rest, which is exact for statics. In motion the points that modes and history belong to
+move with the tip at one end and stand at the plate at the other, while the material passes there
+at the speed of feeding: inertia forces of order ``2 rho A L_t w`` and ``rho A L_tt`` (w the
+turning rate of a section) are left out. Legs are light, and fed slowly: at 0.1 m/s and 1 rad/s it
+is 2 % of the leg's weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from .actuators import Drives, EFFORT, GAS, LENGTH, Paths
+from .equations import Bodies, Loads, no_loads
+from .errors import InvalidModel
+from .integrators import SCHEMES
+from .kinematics import State
+from .parts import Body, Chamber, Leg, Tendon
+from .robot import Robot, RodShape
+from .routing import Path
+from .solver import at_rest, CLAMPED_TIP, no_platform, SPHERICAL_TIP, SystemSolver
+from .strain import Discretisation, discretise, StrainModes
+from .system import Platform, stack
+
+GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
+
+
+class Place(NamedTuple):
+    """Which actuator this is: of which rod, and the how-manieth there; legs have no slot."""
+
+    rod: int
+    slot: int
+
+
+class Model:
+    """
+    A robot for the solver.
+
+    Parameters
+    ----------
+    robot : Robot
+    modes : StrainModes, optional
+        Instead of those of the description.
+
+    """
+
+    def __init__(self, robot: Robot, modes: StrainModes | None = None) -> None:
+        self.robot = robot
+        self.names = list(robot.rods)
+        self.gravity = robot.base.matrix()[:3, :3].T @ np.array(robot.gravity)
+        self.modes = modes or robot.modes
+        if robot.legs and self.modes.stretch == 0:
+            raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
+        self.rods = self._discretise()
+        self.fed_nodes = [self._fed_nodes(i) for i in range(len(self.rods))]
+        self.places = self._find_places()
+        self.slots = max(1 + max((p.slot for p in self.places.values()), default=-1), 0)
+        self.paths = [self._paths(i) for i in range(len(self.rods))]
+        self.rest_lengths = np.array([
+            [robot.rest_position(name) if name in robot.chambers else self._rest_length(name)
+             for name in self._on(i)] + [0.0] * (self.slots - len(self._on(i)))
+            for i in range(len(self.rods))])
+
+    # --- Rods ---
+
+    def _discretise(self) -> list[Discretisation]:
+        """Return the rods with breaks where something ends, all with as many elements."""
+        breaks = [self._breaks(name) for name in self.names]
+        rods = [discretise(self.robot.rods[name], self.modes, b)
+                for name, b in zip(self.names, breaks)]
+        most = max(len(d.W) for d in rods)
+        for i, name in enumerate(self.names):
+            while len(rods[i].W) < most:
+                longest = np.argmax(np.diff(rods[i].breaks))
+                breaks[i].append(float(np.mean(rods[i].breaks[longest:longest + 2])))
+                rods[i] = discretise(self.robot.rods[name], self.modes, breaks[i])
+        return rods
+
+    def _breaks(self, rod: str) -> list[float]:
+        robot = self.robot
+        paths = [robot.path(name) for name in (*robot.tendons, *robot.chambers)]
+        ends = [s for path in paths if path.rod == rod for s in (path.start, path.end)]
+        bodies = [self._place_of(body) for body in robot.bodies.values()
+                  if robot.rod_name(body.rod) == rod]
+        return [*ends, *bodies]
+
+    def _place_of(self, body: Body) -> float:
+        return self.robot.rod(body.rod).length if body.at is None else body.at
+
+    def _fed_nodes(self, i: int) -> np.ndarray:
+        """Return which nodes of a rod are fed, (N,) bool: those of a leg's first segment."""
+        leg = any(leg.rod == self.names[i] for leg in self.robot.legs.values())
+        return (self.rods[i].s < self.robot.rods[self.names[i]].breaks[1]) & leg
+
+    def fed(self, lengths: Sequence[float]) -> tuple[list[Discretisation], np.ndarray]:
+        """
+        Return the rods, and the stress of their rest shapes, with legs of other lengths.
+
+        Parameters
+        ----------
+        lengths : sequence of float
+            Of all rods [m].
+
+        """
+        rods, stress = [], []
+        for i, (d, length) in enumerate(zip(self.rods, lengths)):
+            scaled = self.stretch(i, length)[:, None]
+            rods.append(d._replace(
+                elastic=_gram(d, d.stiffness / scaled), viscous=_gram(d, d.damping / scaled),
+                inertia=d.inertia * scaled))
+            stress.append(d.stiffness * (1.0 / scaled - 1.0) * d.rest_strain)
+        return rods, np.array(stress)
+
+    def stretch(self, i: int, length: float) -> np.ndarray:
+        """Return how many times longer than at rest a rod of this length is, at its nodes."""
+        rest = self.robot.rods[self.names[i]]
+        first = rest.segments[0].length
+        lam = np.where(self.fed_nodes[i], 1.0 + (length - rest.length) / first, 1.0)
+        if not np.all(lam > 0.0):
+            raise InvalidModel(
+                f'length of {self.names[i]}', length, f'> {rest.length - first:g} [m]')
+        return lam
+
+    # --- Actuators ---
+
+    def _on(self, i: int) -> list[str]:
+        """Return the names of tendons and chambers on rod i."""
+        robot = self.robot
+        return [name for name in (*robot.tendons, *robot.chambers)
+                if robot.path(name).rod == self.names[i]]
+
+    def _find_places(self) -> dict[str, Place]:
+        places = {}
+        for i in range(len(self.names)):
+            for slot, name in enumerate(self._on(i)):
+                places[name] = Place(i, slot)
+        for name, leg in self.robot.legs.items():
+            places[name] = Place(self.names.index(leg.rod), -1)
+        return {name: places[name] for name in self.robot.actuators}
+
+    def _paths(self, i: int) -> Paths:
+        """Return the paths on rod i; slots without an actuator have weight 0."""
+        d, m = self.rods[i], self.slots
+        r, r_s, weight = (np.zeros((m, d.s.size, 3)), np.zeros((m, d.s.size, 3)),
+                          np.zeros((m, d.s.size)))
+        flat = np.zeros(m, dtype=np.bool_)
+        for slot, name in enumerate(self._on(i)):
+            path = self.robot.path(name)
+            inside = (d.s > path.start) & (d.s < path.end)
+            flat[slot] = name in self.robot.chambers
+            r[slot, inside], r_s[slot, inside] = path.at(d.s[inside]), path.slope(d.s[inside])
+            weight[slot, inside] = d.w[inside] * (
+                path.area(d.s[inside]) if flat[slot] else 1.0)
+            tendon = self.robot.tendons.get(name)
+            if tendon is not None and tendon.guided_by is not None:
+                holes = self.robot.discs[tendon.guided_by].arc_lengths(
+                    self.robot.rods[self.names[i]].length)
+                _straighten(d.s, inside, path, holes, r[slot], r_s[slot])
+        return Paths(r, r_s, weight, flat)
+
+    def _rest_length(self, name: str) -> float:
+        i, slot = self.places[name]
+        d, a = self.rods[i], self.paths[i] if hasattr(self, 'paths') else self._paths(i)
+        v, u = d.rest_strain[:, :3], d.rest_strain[:, 3:]
+        c = v + np.cross(u, a.r[slot]) + a.r_s[slot]
+        return float(a.weight[slot] @ np.linalg.norm(c, axis=1))
+
+    def drives(
+        self, commands: Mapping[str, float], modes: Mapping[str, str] | None = None,
+    ) -> Drives:
+        """
+        Return what tendons and chambers are told, stacked; legs are not among them.
+
+        Parameters
+        ----------
+        commands : mapping of str to float
+            Value of every actuator.
+        modes : mapping of str to str, optional
+            Command of actuators that are told something else than described: 'tension',
+            'displacement', 'pressure', 'volume', 'amount'.
+
+        """
+        shape = len(self.rods), self.slots
+        d = Drives(
+            np.full(shape, EFFORT), np.zeros(shape), np.zeros(shape),
+            np.zeros(shape, dtype=np.bool_), np.zeros(shape), np.zeros(shape), np.ones(shape))
+        for name, actuator in self.robot.actuators.items():
+            if isinstance(actuator, Leg):
+                continue
+            at = tuple(self.places[name])
+            mode = (modes or {}).get(name, actuator.command)
+            if isinstance(actuator, Tendon):
+                d.pulls[at] = True
+                d.compliance[at] = actuator.compliance
+            else:
+                d.ambient[at], d.dead[at] = actuator.ambient_pressure, actuator.dead_volume
+            d.kind[at] = {'tension': EFFORT, 'pressure': EFFORT, 'amount': GAS}.get(mode, LENGTH)
+            d.command[at] = self._command(name, actuator, mode, commands[name])
+            d.scale[at] = self._stiffness(name)
+        return d
+
+    def _command(
+        self, name: str, actuator: Tendon | Chamber, mode: str, value: float,
+    ) -> float:
+        """Return a command as `Drives` takes it."""
+        if isinstance(actuator, Tendon):
+            if mode == 'tension':
+                return value
+            taken = value + actuator.compliance * actuator.pretension
+            return float(self.rest_lengths[tuple(self.places[name])]) - taken
+        factor = {'pressure': -1.0, 'volume': 1.0,
+                  'amount': GAS_CONSTANT * actuator.temperature}[mode]
+        return factor * value
+
+    def _stiffness(self, name: str) -> float:
+        """Return about how much an effort changes with its length, at fixed ends of the rod."""
+        i, slot = self.places[name]
+        d, a = self.rods[i], self.paths[i]
+        lever = np.abs(a.r[slot]).max()
+        give = np.sum(a.weight[slot] ** 2 / d.w * (
+            1.0 / d.stiffness[:, 2] + lever ** 2 / d.stiffness[:, 3]))
+        return 1.0 / give
+
+    # --- Loads and platform ---
+
+    def loads(self, payloads: Mapping[str, Body] | None = None) -> Loads:
+        """Return gravity, drag, the bodies of the description and further ones, stacked."""
+        stacked = []
+        for name, d in zip(self.names, self.rods):
+            rod = self.robot.rods[name]
+            carried = [(self._place_of(body), body)
+                       for body in (*self.robot.bodies.values(), *(payloads or {}).values())
+                       if self.robot.rod_name(body.rod) == name]
+            stacked.append(no_loads(d.s.size, d.W.shape[0])._replace(
+                gravity=self.gravity, square_drag=np.array(rod.drag.square),
+                linear_drag=np.array(rod.drag.linear),
+                bodies=_carried(d, carried)))
+        return stack(stacked)
+
+    def platform(self) -> Platform:
+        """Return what holds the tips."""
+        robot, k = self.robot, len(self.rods)
+        if robot.platform is None:
+            return no_platform(k)
+        legs = {leg.rod: leg for leg in robot.legs.values()}
+        missing = [name for name in self.names if name not in legs]
+        if missing:
+            raise InvalidModel('rods', missing, 'all legs where there is a platform')
+        hold = [_directions(legs[name]) for name in self.names]
+        if len({len(h) for h in hold}) > 1:
+            raise InvalidModel(
+                'legs.joint', [leg.joint for leg in legs.values()], 'the same for all legs')
+        inertia, axes = np.linalg.eigh(robot.platform.inertia.matrix())
+        g = robot.platform_pose(robot.rest_shape(2))
+        attached = np.array([legs[name].attachment.matrix() for name in self.names])
+        return Platform(
+            g[:3, :3].copy(), g[:3, 3].copy(), True, np.ascontiguousarray(attached[:, :3, :3]),
+            np.ascontiguousarray(attached[:, :3, 3]), np.array(hold), robot.platform.mass,
+            inertia, np.ascontiguousarray(axes), self.gravity, np.zeros(6))
+
+    def solver(self, tolerance: float = 1e-8) -> SystemSolver:
+        """Return a solver of this robot, in its rest shape."""
+        bases = []
+        for name in self.names:
+            g = self.robot.rods[name].base.matrix()
+            bases.append(at_rest(g[:3, :3], g[:3, 3]))
+        return SystemSolver(
+            self.rods, bases, self.paths, self.platform(),
+            scheme=SCHEMES[self.robot.time.scheme], tolerance=tolerance)
+
+
+# --- Shape ---------------------------------------------------------------------------------------
+
+class Stations:
+    """
+    Poses and strains of a rod between its nodes, by the polynomials of its elements.
+
+    Parameters
+    ----------
+    d : Discretisation
+    s : (M,) array
+        Arc lengths [m].
+
+    """
+
+    def __init__(self, d: Discretisation, s: np.ndarray) -> None:
+        self.s = s
+        E, m = d.W.shape[:2]
+        self._element = np.clip(np.searchsorted(d.breaks, s, side='right') - 1, 0, E - 1)
+        self._m, self._d = m, d
+        x, _ = legendre.leggauss(m)
+        knots = np.concatenate([[-1.0], x, [1.0]])
+        start, end = d.breaks[self._element], d.breaks[self._element + 1]
+        local = (2.0 * s - start - end) / (end - start)
+        self._from_all = _lagrange(knots, local)
+        self._from_nodes = _lagrange(x, local)
+
+    def shape(self, x: State, base_R: np.ndarray, base_p: np.ndarray) -> RodShape:
+        """Return the rod's shape at the stations."""
+        d, m = self._d, self._m
+        E = d.W.shape[0]
+        p = np.concatenate([base_p[None], x.p_end])
+        R = np.concatenate([base_R[None], x.Rc[d.end_station]])
+        nodes_p, nodes_R = x.p.reshape(E, m, 3), x.Rc[d.station].reshape(E, m, 3, 3)
+        all_p = np.concatenate([p[:-1, None], nodes_p, p[1:, None]], axis=1)
+        all_R = np.concatenate([R[:-1, None], nodes_R, R[1:, None]], axis=1)
+        e = self._element
+        poses = np.tile(np.eye(4), (len(self.s), 1, 1))
+        poses[:, :3, 3] = np.einsum('sk,ski->si', self._from_all, all_p[e])
+        U, _, Vt = np.linalg.svd(np.einsum('sk,skij->sij', self._from_all, all_R[e]))
+        poses[:, :3, :3] = U @ Vt
+        strains = np.einsum('sk,ski->si', self._from_nodes, x.xi.reshape(E, m, 6)[e])
+        return RodShape(self.s, poses, strains)
+
+    def spread(self, i: int, wrench: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return line force and moment (N, 3) that do the work of a wrench (6,) at station i."""
+        d, m, e = self._d, self._m, self._element[i]
+        force, moment = np.zeros((d.s.size, 3)), np.zeros((d.s.size, 3))
+        nodes = slice(e * m, (e + 1) * m)
+        share = (self._from_nodes[i] / d.w[nodes])[:, None]
+        force[nodes], moment[nodes] = share * wrench[:3], share * wrench[3:]
+        return force, moment
+
+
+def _lagrange(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return the values at x (M,) of the polynomials that are 1 at one knot, (M, knots)."""
+    difference = knots[:, None] - knots + np.eye(len(knots))
+    values = np.empty((len(x), len(knots)))
+    for k in range(len(knots)):
+        others = np.delete(knots, k)
+        values[:, k] = np.prod(x[:, None] - others, axis=1) / np.prod(
+            np.delete(difference[k], k))
+    return values
+
+
+# --- Small parts ---------------------------------------------------------------------------------
+
+def _gram(d: Discretisation, law: np.ndarray) -> np.ndarray:
+    """Return the integral of Phi^T law Phi, (n, n), for a diagonal law (N, 6)."""
+    weighted = d.Phi * (d.w[:, None] * law[:, d.component])
+    return np.where(d.component[:, None] == d.component, weighted.T @ d.Phi, 0.0)
+
+
+def _directions(leg: Leg) -> np.ndarray:
+    """Return the directions of force and moment that a leg's joint takes, (j, 6)."""
+    if leg.joint == 'spherical':
+        return SPHERICAL_TIP
+    if leg.joint == 'clamped':
+        return CLAMPED_TIP
+    across = np.linalg.svd(np.array([leg.axis]))[2][1:]
+    return np.block([[np.eye(3), np.zeros((3, 3))], [np.zeros((2, 3)), across]])
+
+
+def _carried(d: Discretisation, bodies: Sequence[tuple[float, Body]]) -> Bodies:
+    """Return bodies at the ends of elements; several at one place become one."""
+    E = d.W.shape[0]
+    total = [(0.0, np.zeros(3), np.zeros((3, 3)))] * E
+    for s, body in bodies:
+        e = int(np.argmin(np.abs(d.breaks[1:] - s)))
+        total[e] = _joined(total[e], (
+            body.mass, np.array(body.centre_of_mass), body.inertia.matrix()))
+    moments, axes = zip(*(np.linalg.eigh(J) for _, _, J in total))
+    return Bodies(np.array([m for m, _, _ in total]), np.array([c for _, c, _ in total]),
+                  np.array(moments), np.array(axes))
+
+
+def _joined(
+    a: tuple[float, np.ndarray, np.ndarray], b: tuple[float, np.ndarray, np.ndarray],
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass, centre and inertia about it of two bodies that are fixed to each other."""
+    mass = a[0] + b[0]
+    centre = (a[0] * a[1] + b[0] * b[1]) / mass
+    inertia = sum(
+        J + m * ((c - centre) @ (c - centre) * np.eye(3) - np.outer(c - centre, c - centre))
+        for m, c, J in (a, b))
+    return mass, centre, np.asarray(inertia)
+
+
+def _straighten(
+    s: np.ndarray, inside: np.ndarray, path: Path, holes: np.ndarray, r: np.ndarray,
+    r_s: np.ndarray,
+) -> None:
+    """Lead a tendon straight, in the section's frame, between the holes of discs."""
+    knots = np.unique(np.clip([path.start, *holes, path.end], path.start, path.end))
+    offsets = path.at(knots)
+    k = np.clip(np.searchsorted(knots, s[inside]) - 1, 0, len(knots) - 2)
+    slope = (offsets[k + 1] - offsets[k]) / (knots[k + 1] - knots[k])[:, None]
+    r[inside] = offsets[k] + slope * (s[inside] - knots[k])[:, None]
+    r_s[inside] = slope

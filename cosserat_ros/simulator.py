@@ -1,0 +1,258 @@
+"""
+A robot in time: commands in, shape out.
+
+The one door for nodes, benchmarks and notebooks: limits and rates of commands, supply lines,
+friction of tendons, external wrenches and payloads are looked after here; the mechanics are those
+of :mod:`cosserat_ros.system`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .checked import check_number
+from .errors import UnknownName
+from .model import GAS_CONSTANT, Model, Stations
+from .parts import Body, Chamber, Leg, Tendon
+from .robot import Robot, RodShape
+from .solver import Solution
+from .strain import StrainModes
+from .system import System
+
+STICTION_SPEED = 1e-4  # [m/s] of sliding, below which dry friction acts like a thick fluid
+
+
+class ActuatorState(NamedTuple):
+    """Of one actuator: what it is told, where it is [m, m^3], and its effort [N, Pa]."""
+
+    command: float
+    position: float
+    effort: float
+
+
+class Simulator:
+    """
+    One robot.
+
+    Parameters
+    ----------
+    robot : Robot
+    modes : StrainModes, optional
+        Instead of those of the description.
+    stations : int
+        Per rod, evenly spaced, at which shapes are told.
+
+    """
+
+    def __init__(
+        self, robot: Robot, modes: StrainModes | None = None, stations: int = 21,
+    ) -> None:
+        self.robot = robot
+        self.model = Model(robot, modes)
+        self.solver = self.model.solver()
+        self._loads = self.model.loads()
+        self._stations = [
+            Stations(d, np.linspace(d.breaks[0], d.breaks[-1], stations))
+            for d in self.model.rods]
+        self._wrenches: dict[tuple[str, float], np.ndarray] = {}
+        self._payloads: dict[str, Body] = {}
+        self.commands = {name: self._rest_command(name) for name in robot.actuators}
+        self._reached = dict(self.commands)  # after rates and supply lines
+        self.leg_lengths = [robot.rods[name].length for name in self.model.names]
+        self._fed_loads = self._loads
+
+    def _rest_command(self, name: str) -> float:
+        """Return the command at which an actuator does nothing to the rest shape."""
+        actuator = self.robot.actuators[name]
+        if actuator.command in ('volume', 'length'):
+            return self.robot.rest_position(name)
+        if isinstance(actuator, Chamber) and actuator.command == 'amount':
+            volume = self.robot.rest_position(name) + actuator.dead_volume
+            return actuator.ambient_pressure * volume / (GAS_CONSTANT * actuator.temperature)
+        return 0.0
+
+    # --- Commands and loads ---
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.solver.time
+
+    def command(self, **commands: float) -> None:
+        """Set commands by actuator's name, in described units; refused whole if one is wrong."""
+        for name, value in commands.items():
+            if name not in self.robot.actuators:
+                raise UnknownName('command', name, list(self.robot.actuators))
+            actuator = self.robot.actuators[name]
+            least, most = actuator.bounds
+            check_number(name, value, least=least, most=most, unit=actuator.unit)
+        self.commands.update({name: float(value) for name, value in commands.items()})
+
+    def set_wrench(self, wrench: Any, rod: str | None = None, at: float | None = None) -> None:
+        """
+        Let a force and a moment act, along the axes of base_link, until changed.
+
+        Parameters
+        ----------
+        wrench : (6,) array
+            [N, N m].
+        rod, at : str and float, optional
+            Where: the platform or the rod's end if left out [m].
+
+        """
+        array = np.array([check_number(f'wrench[{i}]', x) for i, x in enumerate(wrench)])
+        if array.shape != (6,):
+            check_number('wrench', len(array), least=6, most=6)
+        if self.robot.platform is not None and rod is None:
+            self.solver.load_platform(array)
+            return
+        name = self.robot.rod_name(rod)
+        if name not in self.robot.rods:
+            raise UnknownName('rod', name, list(self.robot.rods))
+        length = self.robot.rods[name].length
+        s = length if at is None else check_number('at', at, least=0.0, most=length, unit='m')
+        self._wrenches[name, s] = array
+        self._update_loads()
+
+    def carry(self, name: str, body: Body | None) -> None:
+        """Pick up a body at the end of its rod, or let go of it (None)."""
+        self._payloads.pop(name, None)
+        if body is not None:
+            self._payloads[name] = body
+        self._update_loads()
+
+    def _update_loads(self) -> None:
+        loads = self.model.loads(self._payloads)
+        for (name, s), wrench in self._wrenches.items():
+            i = self.model.names.index(name)
+            d = self.model.rods[i]
+            ends = np.flatnonzero(np.abs(d.breaks[1:] - s) < 1e-9 * d.breaks[-1])
+            if ends.size:
+                loads.end_force[i, ends[0]] += wrench[:3]
+                loads.end_moment[i, ends[0]] += wrench[3:]
+            else:
+                force, moment = Stations(d, np.array([s])).spread(0, wrench)
+                loads.line_force[i] += force
+                loads.line_moment[i] += moment
+        self._loads = loads
+
+    # --- Motion ---
+
+    def statics(
+        self, modes: Mapping[str, str] | None = None, from_rest: bool = False,
+    ) -> Solution:
+        """Go to the equilibrium of the present commands and loads, and stay there."""
+        self._reached = dict(self.commands)
+        self._feed()
+        return self.solver.statics(
+            self._fed_loads, self.model.drives(self.commands, modes), from_rest)
+
+    def system(self) -> System:
+        """Return the equations at the present commands, loads and instant."""
+        self._feed()
+        return self.solver.system(self._fed_loads, self.model.drives(self._reached))
+
+    def step(self, dt: float | None = None) -> Solution:
+        """Advance by dt [s], that of the description if not given."""
+        dt = self.robot.time.step if dt is None else dt
+        before = dict(self._reached)
+        for name, actuator in self.robot.actuators.items():
+            self._reached[name] = _follow(
+                actuator, self._reached[name], self.commands[name], dt)
+        self._feed()
+        solution = self.solver.step(self._fed_loads, dt, self.model.drives(self._reached))
+        if not solution.converged:
+            self._reached = before
+        return solution
+
+    def _feed(self) -> None:
+        """Give rods the lengths of their legs, and the damping of their tendons' friction."""
+        for name in self.robot.legs:
+            self.leg_lengths[self.model.places[name].rod] = self._reached[name]
+        rubs = [name for name, tendon in self.robot.tendons.items()
+                if tendon.damping_friction or tendon.coulomb_friction]
+        self._fed_loads = self._loads
+        if not (self.robot.legs or rubs):
+            return
+        rods, stress = self.model.fed(self.leg_lengths)
+        for name in rubs:
+            i = self.model.places[name].rod
+            rods[i] = rods[i]._replace(viscous=rods[i].viscous + self._friction(name))
+        self.solver.change_rods(rods)
+        self._fed_loads = self._loads._replace(stress=self._loads.stress + stress)
+
+    def _friction(self, name: str) -> np.ndarray:
+        """
+        Return the damping (n, n) by which a tendon that slides in its channel resists.
+
+        Per length, a sliding speed nu meets the force ``tau |u| (beta nu + mu sign(nu))`` (Till
+        2019, section 5.2.1, and dry friction). It acts between tendon and backbone, so that its
+        work is on the sliding alone: on ``nu(s)``, the rate of the tendon's length beyond s. The
+        coefficient is that of the last instant: the force is linear, and always takes energy.
+        """
+        tendon, (i, slot) = self.robot.tendons[name], self.model.places[name]
+        d, x, solver = self.model.rods[i], self.solver.state(i), self.solver
+        gradient = solver.gradients(i)[slot]                      # (N, 6), weighted
+        each = gradient[:, d.component] * d.Phi                  # (N, n)
+        beyond = np.cumsum(each[::-1], axis=0)[::-1] - 0.5 * each
+        sliding = beyond @ solver.rates[i]
+        pressed = max(solver.efforts[i, slot], 0.0) * np.linalg.norm(x.xi[:, 3:5], axis=1)
+        coefficient = self.model.paths[i].weight[slot] * pressed * (
+            tendon.damping_friction
+            + tendon.coulomb_friction / np.maximum(np.abs(sliding), STICTION_SPEED))
+        return beyond.T @ (coefficient[:, None] * beyond)
+
+    # --- What it looks like ---
+
+    def shape(self) -> dict[str, RodShape]:
+        """Return the shape of all rods, seen from base_link."""
+        shape = {}
+        for i, name in enumerate(self.model.names):
+            base = self.solver.base(i)
+            shape[name] = self._stations[i].shape(self.solver.state(i), base.R, base.p)
+        return shape
+
+    def tip_pose(self) -> np.ndarray:
+        """Return the pose of the tip in base_link, (4, 4) [m]."""
+        if self.robot.platform is not None:
+            carrier, offset = self.solver.platform, self.robot.tip.offset.matrix()
+            R, p = carrier.R, carrier.p
+        else:
+            i = self.model.names.index(self.robot.rod_name(self.robot.tip.rod))
+            x, offset = self.solver.state(i), self.robot.tip.offset.matrix()
+            R, p = x.Rc[-1], x.p_end[-1]
+        g = np.eye(4)
+        g[:3, :3], g[:3, 3] = R, p
+        return g @ offset
+
+    def actuators(self) -> dict[str, ActuatorState]:
+        """Return what every actuator is told, where it is, and its effort."""
+        lengths, efforts = self.solver.lengths(), self.solver.efforts
+        states = {}
+        for name, actuator in self.robot.actuators.items():
+            i, slot = self.model.places[name]
+            told = self._reached[name]
+            if isinstance(actuator, Leg):
+                states[name] = ActuatorState(told, told, float(self.solver.axial_force(i)))
+            elif isinstance(actuator, Tendon):
+                taken = (self.model.rest_lengths[i, slot] - lengths[i, slot]
+                         + actuator.compliance * (efforts[i, slot] - actuator.pretension))
+                position = told if actuator.command == 'displacement' else float(taken)
+                states[name] = ActuatorState(told, position, float(efforts[i, slot]))
+            else:
+                states[name] = ActuatorState(
+                    told, float(lengths[i, slot]), float(-efforts[i, slot]))
+        return states
+
+
+def _follow(actuator: Any, now: float, command: float, dt: float) -> float:
+    """Return where a command has got to after dt [s]: its rate is limited, its supply lags."""
+    rate = actuator.limits.rate if actuator.limits else None
+    change = command - now
+    if rate is not None:
+        change = float(np.clip(change, -rate * dt, rate * dt))
+    lag = getattr(actuator, 'supply_lag', 0.0)
+    return now + change * (dt / (lag + dt))
