@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .actuators import EFFORT, GAS, LENGTH, lengths_and_gradients
+from .equations import Loads
 from .model import GAS_CONSTANT, Stations
 from .parts import Chamber, Leg, Tendon
 from .simulator import Simulator
@@ -94,12 +95,12 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
     system, z = sim.system(), sim.solver.z
     still = np.zeros(z.size)
 
-    def unbalance(loads):
+    def unbalance(loads: Loads) -> np.ndarray:
         return unbalance_and_jacobian(
             system._replace(loads=loads), z, still, still, 0.0, 0.0)[0]
 
     none = unbalance(system.loads)
-    columns = []
+    changes = []
     for unit in np.eye(6):
         loads = system.loads._replace(
             end_force=system.loads.end_force.copy(), end_moment=system.loads.end_moment.copy(),
@@ -112,8 +113,8 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
             force, moment = Stations(d, np.array([s])).spread(0, unit)
             loads.line_force[i] += force
             loads.line_moment[i] += moment
-        columns.append(unbalance(loads) - none)
-    return np.array(columns).T
+        changes.append(unbalance(loads) - none)
+    return np.array(changes).T
 
 
 def station_jacobian(
