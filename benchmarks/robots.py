@@ -1,0 +1,80 @@
+"""
+How fast the robots of config/ run on one core, driven at random for a minute.
+
+    environment/enter python benchmarks/robots.py
+
+Each actuator follows a smooth random command over half of its range. Printed: simulated over
+processor time, the median and the slowest step, how many steps had to be divided, and the error:
+the largest distance of the tip from the same motion with more modes, in percent of the robot's
+length (over the first five seconds).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+import time
+
+import numpy as np
+
+from cosserat_ros.robot import load
+from cosserat_ros.simulator import Simulator
+from cosserat_ros.strain import StrainModes
+
+CONFIG = Path(__file__).parent.parent / 'config'
+FINE = StrainModes(4, 4, 4, 8, 8, 6, substeps=2)
+CASES = {  # time step [s], modes
+    'tendon_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 4, 4, 2)),
+    'fluidic_finger': (0.01, StrainModes(1, 1, 2, 4, 4, 1)),
+    'stewart_gough': (1.0 / 120.0, StrainModes(0, 0, 1, 4, 4, 2)),
+    'three_segment_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 3, 3, 2)),
+}
+SECONDS, COMPARED = 60.0, 5.0
+
+
+def drive(sim: Simulator, t: float, phases: np.ndarray) -> None:
+    """Set all commands for time t [s]: sums of two sines about the middle of half the range."""
+    for (name, actuator), (a, b) in zip(sim.robot.actuators.items(), phases):
+        least, most = actuator.bounds
+        rest = sim.robot.rest_position(name) if actuator.command == 'length' else least
+        swing = 0.05 * rest if actuator.command == 'length' else 0.25 * (most - least)
+        middle = rest if actuator.command == 'length' else least + swing
+        wave = 0.6 * np.sin(1.3 * t + a) + 0.4 * np.sin(2.9 * t + b)
+        sim.command(**{name: float(np.clip(middle + swing * wave, least, most))})
+
+
+def run(name: str, modes: StrainModes, seconds: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the tip's path, the time of each step [s], and how many were divided."""
+    dt = CASES[name][0]
+    sim = Simulator(load(CONFIG / f'{name}.yaml'), modes)
+    phases = np.random.default_rng(1).uniform(0.0, 2.0 * np.pi, (len(sim.robot.actuators), 2))
+    drive(sim, 0.0, phases)
+    assert sim.statics().converged
+    path, spent, divided = [], [], 0
+    for i in range(1, round(seconds / dt) + 1):
+        drive(sim, i * dt, phases)
+        begin = time.perf_counter()
+        solution = sim.step(dt)
+        spent.append(time.perf_counter() - begin)
+        assert solution.converged, solution.message
+        divided += solution.parts > 1
+        path.append(sim.tip_pose()[:3, 3])
+    return np.array(path), np.array(spent), divided
+
+
+def main() -> None:
+    """Print the table."""
+    print(f'{"robot":20} {"step ms":>8} {"x real time":>12} {"median us":>10} {"slowest us":>11} '
+          f'{"divided":>8} {"error %":>8}')
+    for name, (dt, modes) in CASES.items():
+        path, spent, divided = run(name, modes, SECONDS)
+        fine, _, _ = run(name, FINE, COMPARED)
+        robot = load(CONFIG / f'{name}.yaml')
+        length = max(rod.length for rod in robot.rods.values())
+        error = np.linalg.norm(path[:len(fine)] - fine, axis=1).max() / length
+        print(f'{name:20} {1e3 * dt:8.2f} {dt * len(spent) / spent.sum():12.0f} '
+              f'{1e6 * np.median(spent):10.0f} {1e6 * spent.max():11.0f} {divided:8d} '
+              f'{100.0 * error:8.3f}')
+
+
+if __name__ == '__main__':
+    main()

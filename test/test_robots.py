@@ -1,0 +1,393 @@
+"""The robots of config/ against Till's own equations by shooting, and against physics."""
+
+from dataclasses import replace
+
+from conftest import ROOT
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+
+from cosserat_ros.errors import InvalidModel, UnknownName
+from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.model import GAS_CONSTANT
+from cosserat_ros.papers.cantilever import Cantilever
+from cosserat_ros.papers.fluidic_robot import (
+    Chamber,
+    FluidicRobot,
+    GAS_CONSTANT as PAPER_GAS_CONSTANT,
+)
+from cosserat_ros.papers.parallel_robot import ParallelRobot
+from cosserat_ros.papers.shooting_robot import TipBody
+from cosserat_ros.papers.tendon_robot import parallel, Tendon, TendonRobot
+from cosserat_ros.parts import Body, Drag
+from cosserat_ros.robot import load
+from cosserat_ros.rod import Damping
+from cosserat_ros.simulator import Simulator
+from cosserat_ros.strain import StrainModes
+
+CONFIG = ROOT / 'config'
+FINE = StrainModes(4, 4, 4, 8, 8, 6, substeps=2)
+
+
+def simulator(name, modes=FINE, scheme=None):
+    """Return a simulator of a robot in config/."""
+    sim = Simulator(load(CONFIG / f'{name}.yaml'), modes)
+    if scheme:
+        sim.solver.scheme = SCHEMES[scheme]
+    return sim
+
+
+def tip(sim):
+    return sim.tip_pose()[:3, 3]
+
+
+@pytest.mark.parametrize('path', sorted(CONFIG.glob('*.yaml')), ids=lambda path: path.stem)
+def test_every_robot_of_config_rests_and_moves(path):
+    sim = Simulator(load(path))
+    assert sim.statics().converged
+    before = sim.tip_pose()
+    for _ in range(5):
+        assert sim.step().converged
+    assert_allclose(sim.tip_pose(), before, atol=1e-5)  # it was at rest
+    assert np.isfinite(list(sim.actuators().values())).all()
+    for shape in sim.shape().values():
+        R = shape.poses[:, :3, :3]
+        assert_allclose(np.einsum('sij,skj->sik', R, R), np.tile(np.eye(3), (len(R), 1, 1)),
+                        atol=1e-9)
+
+
+# --- Tendons -------------------------------------------------------------------------------------
+
+OFFSETS = ((0.0095, 0.0), (0.0, 0.0095), (-0.0095, 0.0), (0.0, -0.0095))
+
+
+def tendon_oracle(sim, dt=1.0 / 60.0, elements=60, **options):
+    """Return the arm of figure 14 by shooting."""
+    robot = sim.robot
+    rod = robot.rods['backbone']
+    problem = Cantilever(rod, time_step=dt, elements=elements, scheme='bdf_alpha', alpha=-0.2,
+                         gravity=robot.gravity, drag=rod.drag.square)
+    return TendonRobot(problem, [Tendon(parallel(*offset)) for offset in OFFSETS], **options)
+
+
+def pull(sim, tensions):
+    sim.command(**{f'tendon_{i + 1}': t for i, t in enumerate(tensions)})
+
+
+@pytest.mark.parametrize('tensions', [(3, 0, 0, 0), (3, 2, 0, 0), (5, 5, 0, 0), (1, 4, 2, 0.5)])
+def test_the_arm_bends_as_by_shooting(tensions):
+    sim = simulator('tendon_arm')
+    pull(sim, tensions)
+    assert sim.statics().converged
+    oracle = tendon_oracle(sim)
+    assert oracle.statics(np.array(tensions, dtype=float)).converged
+    assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.24)
+
+
+def test_the_arm_moves_as_by_shooting():
+    """Smooth tensions with BDF-alpha: they differ by the scheme's own order, see test_engine."""
+    def distance(dt, duration=0.2):
+        sim = simulator('tendon_arm', scheme='bdf_alpha')
+        oracle = tendon_oracle(sim, dt)
+        assert sim.statics().converged and oracle.statics(np.zeros(4)).converged
+        worst = 0.0
+        for i in range(1, round(duration / dt) + 1):
+            pulse = np.sin(np.pi * i * dt / duration) ** 2
+            tensions = np.array([2.0, 1.0, 0.0, 0.0]) * pulse
+            pull(sim, tensions)
+            assert sim.step(dt).converged
+            assert oracle.step(tensions).converged
+            worst = max(worst, np.abs(tip(sim) - oracle.tip).max())
+        return worst
+
+    coarse, fine = distance(10e-3), distance(5e-3)
+    assert np.log2(coarse / fine) > 1.5, (coarse, fine)
+    assert fine < 2e-3 * 0.24
+
+
+def test_lengths_and_tensions_are_two_ways_to_say_the_same():
+    sim = simulator('tendon_arm', StrainModes())
+    pull(sim, (3.0, 1.0, 0.5, 0.0))
+    assert sim.statics().converged
+    pose, taken = sim.tip_pose(), {n: s.position for n, s in sim.actuators().items()}
+    sim.commands.update(taken, tendon_4=taken['tendon_4'] - 1e-3)  # four would not be unique
+    modes = dict.fromkeys(taken, 'displacement')
+    assert sim.statics(modes, from_rest=True).converged
+    assert_allclose(sim.tip_pose(), pose, atol=1e-8)
+    assert_allclose([s.effort for s in sim.actuators().values()], [3.0, 1.0, 0.5, 0.0],
+                    rtol=1e-5)
+
+
+def test_a_tendon_that_is_let_out_goes_slack():
+    """Its tension is 0, not negative, and the rod does not feel it."""
+    sim = simulator('tendon_arm', StrainModes())
+    modes = dict.fromkeys(sim.robot.tendons, 'displacement')
+    sim.commands.update(tendon_1=0.004, tendon_2=-0.02, tendon_3=-0.02, tendon_4=-0.02)
+    assert sim.statics(modes).converged
+    efforts = [s.effort for s in sim.actuators().values()]
+    assert efforts[0] > 0.1 and efforts[1:] == [0.0, 0.0, 0.0]
+    alone = simulator('tendon_arm', StrainModes())
+    pull(alone, (efforts[0], 0.0, 0.0, 0.0))
+    assert alone.statics().converged
+    assert_allclose(sim.tip_pose(), alone.tip_pose(), atol=1e-7)
+
+
+def test_mirrored_tensions_make_mirrored_shapes():
+    a, b = simulator('tendon_arm', StrainModes()), simulator('tendon_arm', StrainModes())
+    pull(a, (3.0, 1.0, 0.0, 0.0))
+    pull(b, (0.0, 1.0, 3.0, 0.0))
+    assert a.statics().converged and b.statics().converged
+    assert_allclose(tip(a) * [-1.0, 1.0, 1.0], tip(b), atol=1e-9)
+
+
+def test_a_body_is_picked_up_and_let_go_while_running():
+    """With 1 g the arm sinks to what shooting has for a tip mass; without, it comes back."""
+    sim = simulator('tendon_arm')
+    pull(sim, (3.0, 0.0, 0.0, 0.0))
+    assert sim.statics().converged
+    light = tip(sim)
+    sim.carry('weight', Body(1e-3))
+    oracle = tendon_oracle(sim, tip_body=TipBody(1e-3))
+    assert oracle.statics(np.array([3.0, 0.0, 0.0, 0.0])).converged
+    for _ in range(10):
+        assert sim.step().converged
+    assert tip(sim)[2] < light[2]
+    assert sim.statics().converged
+    assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.24)
+    sim.carry('weight', None)
+    assert sim.statics().converged
+    assert_allclose(tip(sim), light, atol=1e-7)
+
+
+def test_friction_takes_energy():
+    """The arm of 5.2.1 let go from a push: the paper's beta takes some, ten times that much."""
+    def swing(beta):
+        robot = load(CONFIG / 'tendon_experiment.yaml')
+        robot = replace(robot, tendons={
+            'tendon': replace(robot.tendons['tendon'], damping_friction=beta)})
+        sim = Simulator(robot, StrainModes(0, 0, 1, 5, 5, 2))
+        sim.command(tendon=0.012)
+        assert sim.statics().converged
+        rest = tip(sim)
+        sim.set_wrench([0.02, 0.0, 0.0, 0.0, 0.0, 0.0])
+        assert sim.statics().converged
+        sim.set_wrench([0.0] * 6)
+        sizes = []
+        for _ in range(120):
+            assert sim.step(1.0 / 60.0).converged
+            sizes.append(np.linalg.norm(tip(sim) - rest))
+        return max(sizes[60:])
+
+    none, some, much = swing(0.0), swing(5.0), swing(50.0)
+    assert some < 0.97 * none and much < 0.8 * none, (none, some, much)
+
+
+# --- Chambers ------------------------------------------------------------------------------------
+
+def finger_oracle(sim, fluid, dt=0.01, elements=60):
+    robot = sim.robot
+    problem = Cantilever(robot.rods['backbone'], time_step=dt, elements=elements,
+                         scheme='bdf_alpha', alpha=-0.2, gravity=robot.gravity)
+    chamber = robot.chambers['chamber']
+    return FluidicRobot(problem, [Chamber(chamber.routing.offset, chamber.area, fluid=fluid)],
+                        volume='conjugate')
+
+
+@pytest.mark.parametrize('fluid, mode, command', [
+    ('pressure', 'pressure', 5e4), ('volume', 'volume', 2.4e-6), ('gas', 'amount', 1.7e-4)])
+def test_the_finger_bends_as_by_shooting(fluid, mode, command):
+    sim = simulator('fluidic_finger')
+    sim.commands.update(chamber=command)
+    assert sim.statics({'chamber': mode}).converged
+    oracle = finger_oracle(sim, fluid)
+    if fluid == 'gas':
+        command *= GAS_CONSTANT / PAPER_GAS_CONSTANT  # 8.314
+    assert oracle.statics(np.array([command])).converged
+    assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.1)
+
+
+def test_the_finger_moves_as_by_shooting():
+    sim = simulator('fluidic_finger', scheme='bdf_alpha')
+    oracle = finger_oracle(sim, 'gas')
+    start = sim.commands['chamber']
+    assert sim.statics().converged and oracle.statics(np.array([start])).converged
+    worst = 0.0
+    for i in range(1, 31):
+        amount = start + (1.6e-4 - start) * np.sin(0.5 * np.pi * i / 30) ** 2
+        sim.command(chamber=amount)
+        assert sim.step(0.01).converged and oracle.step(np.array([amount])).converged
+        worst = max(worst, np.abs(tip(sim) - oracle.tip).max())
+    assert worst < 2e-3 * 0.1, worst
+
+
+def test_the_finger_reaches_the_papers_end_state_with_air_and_with_water():
+    """Mean elongation 0.12 and 2.65e-6 m^3; air lets it swing about twice as far (5.3.3)."""
+    swings = []
+    for mode, end in (('amount', 2e-4), ('volume', 2.65e-6)):
+        sim = simulator('fluidic_finger', StrainModes(2, 2, 3, 5, 5, 2), 'bdf_alpha')
+        start = sim.commands['chamber'] if mode == 'amount' else sim.robot.rest_position('chamber')
+        path = []
+        for i in range(1, 451):
+            sim.commands['chamber'] = start + (end - start) * min(i / 200.0, 1.0)
+            sim._reached['chamber'] = sim.commands['chamber']
+            drives = sim.model.drives(sim.commands, {'chamber': mode})
+            assert sim.solver.step(sim.model.loads(), 0.01, drives).converged
+            path.append(tip(sim)[0])
+        shape = sim.shape()['backbone']
+        assert abs(np.mean(shape.strains[:, 2]) - 1.0 - 0.12) < 0.005
+        assert_allclose(sim.actuators()['chamber'].position, 2.65e-6, rtol=0.01)
+        swings.append(np.ptp(path[210:]))
+    assert 1.5 < swings[0] / swings[1] < 3.0, swings
+
+
+def test_three_equal_pressures_only_stretch():
+    sim = simulator('fluidic_finger_three_chambers', StrainModes())
+    sim.solver.tolerance = 1e-11
+    sim.commands.update(dict.fromkeys(sim.robot.chambers, 2e4))
+    loads = sim.model.loads()
+    none = loads._replace(gravity=0.0 * loads.gravity)
+    drives = sim.model.drives(sim.commands, dict.fromkeys(sim.robot.chambers, 'pressure'))
+    assert sim.solver.statics(none, drives).converged
+    length = sim.robot.rods['backbone'].length
+    assert_allclose(tip(sim)[:2], 0.0, atol=1e-9 * length)
+    assert tip(sim)[2] > 1.001 * length
+
+
+# --- Legs ----------------------------------------------------------------------------------------
+
+def platform_oracle(sim, dt=1.0 / 120.0, elements=40):
+    robot = sim.robot
+    problem = Cantilever(robot.rods['leg_1'], time_step=dt, elements=elements,
+                         scheme='bdf_alpha', alpha=-0.2, gravity=robot.gravity)
+    bases = np.array([rod.base.matrix() for rod in robot.rods.values()])
+    mounts = np.array([leg.attachment.matrix() for leg in robot.legs.values()])
+    inertia = robot.platform.inertia
+    return ParallelRobot(problem, bases, mounts, TipBody(
+        robot.platform.mass, (inertia.xx, inertia.yy, inertia.zz)))
+
+
+def test_the_platform_stands_as_by_shooting():
+    sim, lengths = simulator('stewart_gough'), np.array([0.52, 0.5, 0.51, 0.5, 0.49, 0.505])
+    oracle = platform_oracle(sim)
+    assert sim.statics().converged
+    assert oracle.statics(np.full(6, 0.5042)).converged
+    assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.5)
+    sim.command(**{f'leg_{i + 1}': x for i, x in enumerate(lengths)})
+    assert sim.statics().converged
+    assert oracle.statics(lengths).converged
+    assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.5)
+    assert_allclose(sim.solver.platform.R, oracle.rotation, atol=1e-5)
+    # What the legs carry is the weight of the platform.
+    force = sum(R @ r[:3] for R, r in zip(
+        np.tile(sim.solver.platform.R, (6, 1, 1)), sim.solver.reactions))
+    assert_allclose(force, [0.0, 0.0, -9.81 * 0.0921], atol=1e-6)
+
+
+def test_the_platform_moves_as_by_shooting():
+    """A push on the platform, legs held."""
+    def distance(dt, duration=0.1):
+        sim = simulator('stewart_gough', StrainModes(1, 1, 2, 6, 6, 3), 'bdf_alpha')
+        oracle = platform_oracle(sim, dt)
+        assert sim.statics().converged and oracle.statics(np.full(6, 0.5042)).converged
+        worst = 0.0
+        for i in range(1, round(duration / dt) + 1):
+            push = 1.5 * np.sin(np.pi * i * dt / duration) ** 2
+            wrench = np.array([push, 0.5 * push, 0.0, 0.0, 0.0, 0.02 * push])
+            sim.set_wrench(wrench)
+            assert sim.step(dt).converged
+            assert oracle.step(np.full(6, 0.5042), wrench).converged
+            worst = max(worst, np.abs(tip(sim) - oracle.tip).max())
+        return worst
+
+    assert distance(1.0 / 120.0) < 1e-3 * 0.5
+
+
+def test_legs_of_equal_length_lift_the_platform_straight():
+    sim = simulator('stewart_gough', StrainModes())
+    heights = []
+    for length in (0.48, 0.5042, 0.53):
+        sim.command(**dict.fromkeys(sim.robot.legs, length))
+        assert sim.statics().converged
+        heights.append(tip(sim)[2])
+        assert_allclose(tip(sim)[:2], 0.0, atol=1e-7)
+    assert_allclose(np.diff(heights), [0.0242, 0.0258], rtol=0.05)
+
+
+def test_a_fed_leg_is_a_rod_of_that_length():
+    """Feeding from one length to another ends where a robot with such legs starts."""
+    fed = simulator('stewart_gough')
+    made = Simulator(replace(fed.robot, rods={
+        name: replace(rod, segments=[replace(rod.segments[0], length=0.55)])
+        for name, rod in fed.robot.rods.items()}), FINE)
+    fed.command(**dict.fromkeys(fed.robot.legs, 0.55))
+    assert fed.statics().converged and made.statics().converged
+    assert_allclose(fed.tip_pose(), made.tip_pose(), atol=1e-7)
+
+
+# --- Doors ---------------------------------------------------------------------------------------
+
+def test_wrong_commands_are_refused_whole():
+    sim = simulator('tendon_arm', StrainModes())
+    with pytest.raises(UnknownName, match='tendon_9'):
+        sim.command(tendon_1=1.0, tendon_9=1.0)
+    with pytest.raises(InvalidModel, match='tendon_2'):
+        sim.command(tendon_1=1.0, tendon_2=-1.0)
+    with pytest.raises(InvalidModel, match='tendon_2'):
+        sim.command(tendon_1=1.0, tendon_2=float('nan'))
+    assert sim.commands['tendon_1'] == 0.0
+    with pytest.raises(InvalidModel, match='wrench'):
+        sim.set_wrench([0.0, np.inf, 0.0, 0.0, 0.0, 0.0])
+
+
+def test_rates_of_legs_are_kept():
+    sim = simulator('stewart_gough', StrainModes())
+    assert sim.statics().converged
+    sim.command(**dict.fromkeys(sim.robot.legs, 0.6))
+    assert sim.step(0.01).converged
+    assert_allclose([s.position for s in sim.actuators().values()], 0.5042 + 0.2 * 0.01)
+
+
+def test_a_wrench_along_the_rod_does_what_a_break_would():
+    """Spread over the nodes of an element, against a break where it acts."""
+    sim = simulator('tendon_arm')
+    sim.set_wrench([0.05, 0.02, 0.0, 0.0, 0.0, 1e-4], at=0.1)
+    assert sim.statics().converged
+    rod = sim.robot.rods['backbone']
+    halves = replace(rod, segments=[
+        replace(rod.segments[0], length=length) for length in (0.1, 0.14)])
+    other = Simulator(replace(sim.robot, rods={'backbone': halves}), FINE)
+    other.set_wrench([0.05, 0.02, 0.0, 0.0, 0.0, 1e-4], at=0.1)
+    assert other.statics().converged
+    assert_allclose(tip(sim), tip(other), atol=2e-4 * 0.24)
+
+
+# --- Work ----------------------------------------------------------------------------------------
+
+def test_the_work_of_the_tendons_is_what_the_arm_gains():
+    """Undamped and without drag: energy gained and work done agree to the scheme's order."""
+    robot = load(CONFIG / 'tendon_arm.yaml')
+    rod = robot.rods['backbone']
+    robot = replace(robot, rods={'backbone': replace(
+        rod, drag=Drag(), segments=[replace(rod.segments[0], damping=Damping())])})
+
+    def gap(dt, duration=0.2):
+        sim = Simulator(robot, StrainModes(2, 2, 2, 5, 5, 3))
+        assert sim.statics().converged
+        loads = sim.model.loads()
+        start, work, before = sim.solver.energy(loads), 0.0, None
+        for i in range(round(duration / dt) + 1):
+            pull(sim, (2.0 * np.sin(np.pi * i * dt / duration) ** 2, 0.5, 0.0, 0.0))
+            if i:
+                assert sim.step(dt).converged
+            else:
+                assert sim.statics().converged
+                start = sim.solver.energy(loads)
+            now = sim.solver.lengths()[0], sim.solver.efforts[0]
+            if before is not None:
+                work -= 0.5 * (before[1] + now[1]) @ (now[0] - before[0])
+            before = now
+        return abs(sim.solver.energy(loads) - start - work), abs(work)
+
+    (coarse, _), (fine, size) = gap(4e-3), gap(2e-3)
+    assert np.log2(coarse / fine) > 1.5, (coarse, fine)
+    assert fine < 0.02 * max(size, 1e-3)
