@@ -44,6 +44,27 @@ class Place(NamedTuple):
     slot: int
 
 
+class Fed(NamedTuple):
+    """What feeding changes of all rods, stacked."""
+
+    elastic: np.ndarray  # (k, n, n)
+    viscous: np.ndarray  # (k, n, n)
+    inertia: np.ndarray  # (k, N, 6)
+    stress: np.ndarray   # (k, N, 6) of the rest shape, which is another than that of the modes
+
+
+class _Feeding(NamedTuple):
+    """Of the fed parts of rods, and of the others."""
+
+    elastic: np.ndarray
+    other_elastic: np.ndarray
+    viscous: np.ndarray
+    other_viscous: np.ndarray
+    inertia: np.ndarray
+    other_inertia: np.ndarray
+    stress: np.ndarray
+
+
 class Model:
     """
     A robot for the solver.
@@ -65,6 +86,10 @@ class Model:
             raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
         self.rods = self._discretise()
         self.fed_nodes = [self._fed_nodes(i) for i in range(len(self.rods))]
+        self._feed = self._feeding()
+        self._rest = np.array([  # lengths of the rods at rest, and of their first segments
+            [robot.rods[name].length, robot.rods[name].segments[0].length]
+            for name in self.names])
         self.places = self._find_places()
         self.slots = max(1 + max((p.slot for p in self.places.values()), default=-1), 0)
         self.paths = [self._paths(i) for i in range(len(self.rods))]
@@ -72,6 +97,8 @@ class Model:
             [robot.rest_position(name) if name in robot.chambers else self._rest_length(name)
              for name in self._on(i)] + [0.0] * (self.slots - len(self._on(i)))
             for i in range(len(self.rods))])
+        self._routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
+        self._described = self._rules({})
 
     # --- Rods ---
 
@@ -104,33 +131,35 @@ class Model:
         leg = any(leg.rod == self.names[i] for leg in self.robot.legs.values())
         return (self.rods[i].s < self.robot.rods[self.names[i]].breaks[1]) & leg
 
-    def fed(self, lengths: Sequence[float]) -> tuple[list[Discretisation], np.ndarray]:
-        """
-        Return the rods, and the stress of their rest shapes, with legs of other lengths.
+    def _feeding(self) -> _Feeding:
+        """Return the parts of the rods that feeding scales, and those that it does not."""
+        fed = np.array(self.fed_nodes)[:, :, None]
 
-        Parameters
-        ----------
-        lengths : sequence of float
-            Of all rods [m].
+        def grams(name: str, nodes: np.ndarray) -> np.ndarray:
+            return np.array([_gram(d, np.where(part, getattr(d, name), 0.0))
+                             for d, part in zip(self.rods, nodes)])
 
-        """
-        rods, stress = [], []
-        for i, (d, length) in enumerate(zip(self.rods, lengths)):
-            scaled = self.stretch(i, length)[:, None]
-            rods.append(d._replace(
-                elastic=_gram(d, d.stiffness / scaled), viscous=_gram(d, d.damping / scaled),
-                inertia=d.inertia * scaled))
-            stress.append(d.stiffness * (1.0 / scaled - 1.0) * d.rest_strain)
-        return rods, np.array(stress)
+        inertia, stress = (np.array([value(d) for d in self.rods]) for value in (
+            lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
+        return _Feeding(
+            grams('stiffness', fed), grams('stiffness', ~fed), grams('damping', fed),
+            grams('damping', ~fed), np.where(fed, inertia, 0.0), np.where(fed, 0.0, inertia),
+            np.where(fed, stress, 0.0))
 
-    def stretch(self, i: int, length: float) -> np.ndarray:
-        """Return how many times longer than at rest a rod of this length is, at its nodes."""
-        rest = self.robot.rods[self.names[i]]
-        first = rest.segments[0].length
-        lam = np.where(self.fed_nodes[i], 1.0 + (length - rest.length) / first, 1.0)
+    def fed(self, lengths: np.ndarray) -> Fed:
+        """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
+        f, lam = self._feed, self.stretches(lengths)[:, None, None]
+        return Fed(f.elastic / lam + f.other_elastic, f.viscous / lam + f.other_viscous,
+                   f.inertia * lam + f.other_inertia, f.stress * (1.0 / lam - 1.0))
+
+    def stretches(self, lengths: np.ndarray) -> np.ndarray:
+        """Return how many times longer than at rest the fed parts of rods are, (k,)."""
+        lam = 1.0 + (lengths - self._rest[:, 0]) / self._rest[:, 1]
         if not np.all(lam > 0.0):
+            i = int(np.argmin(lam))
             raise InvalidModel(
-                f'length of {self.names[i]}', length, f'> {rest.length - first:g} [m]')
+                f'length of {self.names[i]}', lengths[i],
+                f'> {self._rest[i, 0] - self._rest[i, 1]:g} [m]')
         return lam
 
     # --- Actuators ---
@@ -192,22 +221,27 @@ class Model:
             'displacement', 'pressure', 'volume', 'amount'.
 
         """
+        drives = self._described if not modes else self._rules(modes)
+        command = np.zeros((len(self.rods), self.slots))
+        for name, actuator in self._routed.items():
+            mode = (modes or {}).get(name, actuator.command)
+            command[self.places[name]] = self._command(name, actuator, mode, commands[name])
+        return drives._replace(command=command)
+
+    def _rules(self, modes: Mapping[str, str]) -> Drives:
+        """Return the rules that close the actuators, without commands."""
         shape = len(self.rods), self.slots
         d = Drives(
             np.full(shape, EFFORT), np.zeros(shape), np.zeros(shape),
             np.zeros(shape, dtype=np.bool_), np.zeros(shape), np.zeros(shape), np.ones(shape))
-        for name, actuator in self.robot.actuators.items():
-            if isinstance(actuator, Leg):
-                continue
-            at = tuple(self.places[name])
-            mode = (modes or {}).get(name, actuator.command)
+        for name, actuator in self._routed.items():
+            at = self.places[name]
+            mode = modes.get(name, actuator.command)
             if isinstance(actuator, Tendon):
-                d.pulls[at] = True
-                d.compliance[at] = actuator.compliance
+                d.pulls[at], d.compliance[at] = True, actuator.compliance
             else:
                 d.ambient[at], d.dead[at] = actuator.ambient_pressure, actuator.dead_volume
             d.kind[at] = {'tension': EFFORT, 'pressure': EFFORT, 'amount': GAS}.get(mode, LENGTH)
-            d.command[at] = self._command(name, actuator, mode, commands[name])
             d.scale[at] = self._stiffness(name)
         return d
 
@@ -219,7 +253,7 @@ class Model:
             if mode == 'tension':
                 return value
             taken = value + actuator.compliance * actuator.pretension
-            return float(self.rest_lengths[tuple(self.places[name])]) - taken
+            return float(self.rest_lengths[self.places[name]]) - taken
         factor = {'pressure': -1.0, 'volume': 1.0,
                   'amount': GAS_CONSTANT * actuator.temperature}[mode]
         return factor * value

@@ -64,10 +64,10 @@ def _leg_column(sim: Simulator, system: System, i: int) -> np.ndarray:
     """
     name, d = sim.model.names[i], sim.model.rods[i]
     first = sim.robot.rods[name].segments[0].length
-    lam, fed = sim.model.stretch(i, sim.leg_lengths[i]), sim.model.fed_nodes[i]
+    lam, fed = sim.model.stretches(sim.leg_lengths)[i], sim.model.fed_nodes[i]
     z, still = sim.solver.z, np.zeros(sim.solver.z.size)
     strain = sim.solver.state(i).xi
-    stress = np.where(fed[:, None], -d.stiffness / lam[:, None] ** 2 * strain, 0.0)
+    stress = np.where(fed[:, None], -d.stiffness / lam ** 2 * strain, 0.0)
     column = np.zeros(z.size)
     column[sim.solver.q_places[i]] = np.einsum(
         'k,kc,kc->c', d.w, d.Phi, stress[:, d.component])

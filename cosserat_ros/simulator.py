@@ -61,7 +61,9 @@ class Simulator:
         self._payloads: dict[str, Body] = {}
         self.commands = {name: self._rest_command(name) for name in robot.actuators}
         self._reached = dict(self.commands)  # after rates and supply lines
-        self.leg_lengths = [robot.rods[name].length for name in self.model.names]
+        self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
+        self._rubs = [name for name, tendon in robot.tendons.items()
+                      if tendon.damping_friction or tendon.coulomb_friction]
         self._fed_loads = self._loads
 
     def _rest_command(self, name: str) -> float:
@@ -172,17 +174,14 @@ class Simulator:
         """Give rods the lengths of their legs, and the damping of their tendons' friction."""
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
-        rubs = [name for name, tendon in self.robot.tendons.items()
-                if tendon.damping_friction or tendon.coulomb_friction]
         self._fed_loads = self._loads
-        if not (self.robot.legs or rubs):
+        if not (self.robot.legs or self._rubs):
             return
-        rods, stress = self.model.fed(self.leg_lengths)
-        for name in rubs:
-            i = self.model.places[name].rod
-            rods[i] = rods[i]._replace(viscous=rods[i].viscous + self._friction(name))
-        self.solver.change_rods(rods)
-        self._fed_loads = self._loads._replace(stress=self._loads.stress + stress)
+        fed = self.model.fed(self.leg_lengths)
+        for name in self._rubs:
+            fed.viscous[self.model.places[name].rod] += self._friction(name)
+        self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
+        self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
 
     def _friction(self, name: str) -> np.ndarray:
         """

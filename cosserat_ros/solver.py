@@ -160,7 +160,8 @@ class SystemSolver:
         self._drives = stack([given_efforts(np.zeros(a.flat.size)) for a in self.paths])
         self._momentum: Momentum | None = None  # of a floating rod, as the loads have made it
         self._given: Loads | None = None        # the last loads, as they came
-        self._loads = SystemSolver.no_loads(self)  # and as kernels take them
+        self._none = SystemSolver.no_loads(self)
+        self._loads = self._none                # and as kernels take them
         self._equilibrium: System | None = None  # of the present state, while it is one
         self._lay_out()
         z, z_t, z_tt = np.zeros((3, self._scale.size))
@@ -267,12 +268,11 @@ class SystemSolver:
         return np.array([lengths_and_gradients(self.paths[i], self.state(i).xi)[0]
                          for i in range(len(self.rods))])
 
-    def change_rods(self, rods: Sequence[Discretisation]) -> None:
-        """Take rods of other stiffness, damping and inertia, but of the same modes and nodes."""
-        self.rods = list(rods)
-        for i, d in enumerate(rods):
-            self._rods.elastic[i], self._rods.viscous[i] = d.elastic, d.viscous
-            self._rods.inertia[i] = d.inertia
+    def change_rods(
+        self, elastic: np.ndarray, viscous: np.ndarray, inertia: np.ndarray,
+    ) -> None:
+        """Take other stiffness and damping (k, n, n), and inertia (k, N, 6), of the rods."""
+        self._rods = self._rods._replace(elastic=elastic, viscous=viscous, inertia=inertia)
 
     def load_platform(self, wrench: np.ndarray) -> None:
         """Let force and moment (6,) act at the platform's centre of mass, world frame."""
@@ -298,10 +298,11 @@ class SystemSolver:
     def system(self, loads: Loads, drives: Drives | None = None) -> System:
         """Return the system under these loads and drives (the last ones if not given)."""
         if loads is not self._given:
-            self._loads = self._checked(loads, self.no_loads())
+            self._loads = self._checked(loads, self._none)
             self._given = loads
         if drives is not None:
-            self._drives = self._checked(drives, self._drives)
+            same = drives.kind is self._drives.kind and drives.scale is self._drives.scale
+            self._drives = drives if same else self._checked(drives, self._drives)
         if self.bases is not self._stacked[0]:
             self._stacked = self.bases, stack(self.bases)
         return System(self._rods, self._paths, self._stacked[1], self.free, self._drives,
@@ -313,6 +314,9 @@ class SystemSolver:
         for name, value, wanted in zip(expected._fields, given, expected):
             if isinstance(wanted, tuple):
                 values.append(self._checked(value, wanted))
+                continue
+            if value is wanted:
+                values.append(value)
                 continue
             array = np.ascontiguousarray(value, dtype=wanted.dtype)
             if array.shape != wanted.shape:
@@ -565,7 +569,7 @@ class RodSolver(SystemSolver):
     def _checked(self, given: Any, expected: Any) -> Any:
         """Return arrays for kernels: a stack of one."""
         if isinstance(given, Loads):
-            return _with_axis(super()._checked(given, self.no_loads()))
+            return _with_axis(super()._checked(given, one_of(expected, 0)))
         if isinstance(given, Drives):
             return _with_axis(super()._checked(given, one_of(expected, 0)))
         return super()._checked(given, expected)
