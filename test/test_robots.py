@@ -18,7 +18,7 @@ from cosserat_ros.papers.fluidic_robot import (
 )
 from cosserat_ros.papers.parallel_robot import ParallelRobot
 from cosserat_ros.papers.shooting_robot import TipBody
-from cosserat_ros.papers.tendon_robot import parallel, Tendon, TendonRobot
+from cosserat_ros.papers.tendon_robot import helix, parallel, Tendon, TendonRobot
 from cosserat_ros.parts import Body, Drag
 from cosserat_ros.robot import load
 from cosserat_ros.rod import Damping
@@ -103,6 +103,41 @@ def test_the_arm_moves_as_by_shooting():
     coarse, fine = distance(10e-3), distance(5e-3)
     assert np.log2(coarse / fine) > 1.5, (coarse, fine)
     assert fine < 2e-3 * 0.24
+
+
+def test_a_helical_tendon_bends_the_arm_as_by_shooting():
+    sim = simulator('helical_arm', StrainModes(5, 5, 5, 14, 14, 12, substeps=2))
+    name, tendon = next(iter(sim.robot.tendons.items()))
+    path, length = sim.robot.path(name), sim.robot.rods['backbone'].length
+    rate = 2.0 * np.pi * tendon.routing.turns / (path.end - path.start)
+    problem = Cantilever(sim.robot.rods['backbone'], time_step=0.01, elements=120,
+                         gravity=sim.robot.gravity)
+    oracle = TendonRobot(problem, [
+        Tendon(helix(tendon.routing.radius, rate, tendon.routing.phase))])
+    for tension in (0.5, 0.5 * tendon.limits.upper):
+        sim.command(**{name: tension})
+        assert sim.statics().converged
+        assert oracle.statics(np.array([tension])).converged
+        assert_allclose(tip(sim), oracle.tip, atol=1e-5 * length)
+
+
+def test_tendons_that_end_on_the_way_bend_the_arm_as_by_shooting():
+    """Two end at 0.1 m: strain jumps there, at a break of the modes."""
+    robot = load(CONFIG / 'tendon_arm.yaml')
+    robot = replace(robot, tendons={
+        name: replace(tendon, ends_at=0.1 if i < 2 else None)
+        for i, (name, tendon) in enumerate(robot.tendons.items())})
+    sim = Simulator(robot, FINE)
+    rod = robot.rods['backbone']
+    problem = Cantilever(rod, time_step=0.01, elements=120, gravity=robot.gravity)
+    oracle = TendonRobot(problem, [
+        Tendon(parallel(*offset), end=0.1 if i < 2 else np.inf)
+        for i, offset in enumerate(OFFSETS)])
+    tensions = (4.0, 2.0, 1.5, 3.0)
+    pull(sim, tensions)
+    assert sim.statics().converged
+    assert oracle.statics(np.array(tensions)).converged
+    assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.24)
 
 
 def test_lengths_and_tensions_are_two_ways_to_say_the_same():
