@@ -6,9 +6,11 @@ from conftest import ROOT
 import numpy as np
 from numpy.testing import assert_allclose
 import pytest
+from scipy.linalg import null_space
 
 from cosserat_ros.errors import InvalidModel, UnknownName
 from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.lie import log_so3
 from cosserat_ros.model import GAS_CONSTANT
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.fluidic_robot import (
@@ -22,6 +24,7 @@ from cosserat_ros.papers.tendon_robot import helix, parallel, Tendon, TendonRobo
 from cosserat_ros.parts import Body, Drag
 from cosserat_ros.robot import load
 from cosserat_ros.rod import Damping
+from cosserat_ros.sensitivity import command_jacobian, tangent
 from cosserat_ros.simulator import Simulator
 from cosserat_ros.strain import StrainModes
 
@@ -426,3 +429,64 @@ def test_the_work_of_the_tendons_is_what_the_arm_gains():
     (coarse, _), (fine, size) = gap(4e-3), gap(2e-3)
     assert np.log2(coarse / fine) > 1.5, (coarse, fine)
     assert fine < 0.02 * max(size, 1e-3)
+
+
+# --- The stability transition of figures 11 and 12 -----------------------------------------------
+
+BOTH = StrainModes(1, 1, 2, 5, 5, 3)
+
+
+def leg_lengths_along_x(count, step=0.01):
+    """Return the lengths that hold the platform upright at x = 0, step, ...: (count, 6) [m]."""
+    sim = simulator('stewart_gough', BOTH)
+    assert sim.statics().converged
+    start = tip(sim)
+    lengths = [np.full(6, 0.5042)]
+    for k in range(1, count):
+        now = lengths[-1]
+        for _ in range(15):
+            error = np.concatenate([
+                start + [step * k, 0.0, 0.0] - tip(sim), -log_so3(sim.solver.platform.R)])
+            if np.abs(error).max() < 1e-9:
+                break
+            now = now + np.linalg.solve(command_jacobian(sim), error)
+            sim.command(**dict(zip(sim.robot.legs, now.tolist())))
+            assert sim.statics().converged
+        lengths.append(now)
+    return np.array(lengths)
+
+
+def smallest_stiffness(sim):
+    """Return the least eigenvalue of the stiffness on what the constraints leave free."""
+    K, moves = tangent(sim), sim.solver.moves
+    free = null_space(K[~moves][:, moves])
+    return np.linalg.eigvalsh(free.T @ K[np.ix_(moves, moves)] @ free).min()
+
+
+def test_the_platform_swings_out_past_the_bifurcation():
+    """
+    Legs move it along x at 2 cm/s, 4 cm further than where the straight path is stable.
+
+    A static solution stays upright there; the moving platform tilts, and sways about a new
+    equilibrium that is stable. (Lengths beyond 0.11 m are extrapolated, and slow.)
+    """
+    lengths = leg_lengths_along_x(12)
+    fit = np.polynomial.Polynomial.fit
+    legs = [fit(np.arange(12), column, 5) for column in lengths.T]
+    sim = simulator('stewart_gough', BOTH, 'bdf_alpha')
+    sim.set_wrench([0.0, 1e-4, 0.0, 0.0, 0.0, 0.0])  # what is imperfect
+    assert sim.statics().converged
+    path, tilt = [], []
+    for i in range(1, 1201):
+        x = min(i / 60.0, 16.0)  # cm
+        sim.command(**{name: float(leg(x)) for name, leg in zip(sim.robot.legs, legs)})
+        assert sim.step(1.0 / 120.0).converged
+        path.append(tip(sim))
+        tilt.append(np.linalg.norm(log_so3(sim.solver.platform.R)))
+    path, tilt = np.array(path), np.array(tilt)
+    assert tilt[:690].max() < 0.005          # up to x = 11.5 cm
+    assert_allclose(path[659], [0.11, 0.0, 0.5], atol=2e-3)
+    assert tilt[900:].min() > 0.03 and tilt.max() < 0.3
+    assert np.ptp(path[900:, 0]) > 5e-3      # it sways
+    assert sim.statics().converged
+    assert smallest_stiffness(sim) > 0.0
