@@ -23,23 +23,25 @@ from cosserat_ros.strain import StrainModes
 CONFIG = Path(__file__).parent.parent / 'config'
 FINE = StrainModes(4, 4, 4, 8, 8, 6, substeps=2)
 CASES = {  # time step [s], modes
-    'tendon_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 4, 4, 2)),
-    'fluidic_finger': (0.01, StrainModes(1, 1, 2, 4, 4, 1)),
-    'stewart_gough': (1.0 / 120.0, StrainModes(0, 0, 1, 4, 4, 2)),
+    'tendon_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 4, 4, 4)),
+    'fluidic_finger': (0.01, StrainModes(2, 0, 3, 0, 5, 0)),
+    'stewart_gough': (1.0 / 120.0, StrainModes(0, 0, 1, 5, 5, 2)),
     'three_segment_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 3, 3, 2)),
 }
 SECONDS, COMPARED = 60.0, 5.0
 
 
 def drive(sim: Simulator, t: float, phases: np.ndarray) -> None:
-    """Set all commands for time t [s]: sums of two sines about the middle of half the range."""
+    """Set all commands for time t [s]: sums of two sines, about rest or from nothing to half."""
     for (name, actuator), (a, b) in zip(sim.robot.actuators.items(), phases):
         least, most = actuator.bounds
-        rest = sim.robot.rest_position(name) if actuator.command == 'length' else least
-        swing = 0.05 * rest if actuator.command == 'length' else 0.25 * (most - least)
-        middle = rest if actuator.command == 'length' else least + swing
         wave = 0.6 * np.sin(1.3 * t + a) + 0.4 * np.sin(2.9 * t + b)
-        sim.command(**{name: float(np.clip(middle + swing * wave, least, most))})
+        if actuator.command == 'length':
+            value = sim.robot.rest_position(name) * (1.0 + 0.05 * wave)
+        else:
+            least = max(least, 0.0)
+            value = least + 0.25 * (most - least) * (1.0 + wave)
+        sim.command(**{name: float(np.clip(value, least, most))})
 
 
 def run(name: str, modes: StrainModes, seconds: float) -> tuple[np.ndarray, np.ndarray, int]:

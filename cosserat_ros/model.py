@@ -304,7 +304,7 @@ class Model:
             np.ascontiguousarray(attached[:, :3, 3]), np.array(hold), robot.platform.mass,
             inertia, np.ascontiguousarray(axes), self.gravity, np.zeros(6))
 
-    def solver(self, tolerance: float = 1e-8) -> SystemSolver:
+    def solver(self, tolerance: float = 1e-7) -> SystemSolver:
         """Return a solver of this robot, in its rest shape."""
         bases = []
         for name in self.names:
@@ -355,8 +355,13 @@ class Stations:
         poses[:, :3, 3] = np.einsum('sk,ski->si', self._from_all, all_p[e])
         U, _, Vt = np.linalg.svd(np.einsum('sk,skij->sij', self._from_all, all_R[e]))
         poses[:, :3, :3] = U @ Vt
-        strains = np.einsum('sk,ski->si', self._from_nodes, x.xi.reshape(E, m, 6)[e])
-        return RodShape(self.s, poses, strains)
+        return RodShape(self.s, poses, self.at_stations(x.xi))
+
+    def at_stations(self, values: np.ndarray) -> np.ndarray:
+        """Return what is given at the nodes, (N, c), at the stations, (M, c)."""
+        E = self._d.W.shape[0]
+        return np.einsum('sk,ski->si', self._from_nodes,
+                         values.reshape(E, self._m, -1)[self._element])
 
     def spread(self, i: int, wrench: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return line force and moment (N, 3) that do the work of a wrench (6,) at station i."""

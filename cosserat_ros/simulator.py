@@ -214,6 +214,22 @@ class Simulator:
             shape[name] = self._stations[i].shape(self.solver.state(i), base.R, base.p)
         return shape
 
+    def internal_wrenches(self) -> dict[str, np.ndarray]:
+        """
+        Return force and moment within each rod at the stations, (M, 6) [N, N m], body frame.
+
+        Of the rod itself, by its law of material: what tendons and fluid carry is not in it.
+        """
+        wrenches = {}
+        lam = self.model.stretches(self.leg_lengths)
+        for i, (name, d) in enumerate(zip(self.model.names, self.model.rods)):
+            x = self.solver.state(i)
+            longer = np.where(self.model.fed_nodes[i], lam[i], 1.0)[:, None]
+            wrench = (d.stiffness * (x.xi / longer - d.rest_strain)
+                      + d.damping * x.xi_t / longer)
+            wrenches[name] = self._stations[i].at_stations(wrench)
+        return wrenches
+
     def tip_pose(self) -> np.ndarray:
         """Return the pose of the tip in base_link, (4, 4) [m]."""
         if self.robot.platform is not None:

@@ -32,7 +32,7 @@ from .kinematics import (
 from .lie import inverse_left_tangent_so3
 from .strain import Discretisation
 
-SLOW = 0.1  # of an update to the one before, above which the tangent is made anew
+SLOW = 0.2  # of an update to the one before, above which the tangent is made anew
 NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
 INHERITED = 1e-3  # part of the tolerance for a first update by an earlier tangent
 STAGNANT = 1e3  # times the tolerance, below which updates may end in rounding errors

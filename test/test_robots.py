@@ -490,3 +490,40 @@ def test_the_platform_swings_out_past_the_bifurcation():
     assert np.ptp(path[900:, 0]) > 5e-3      # it sways
     assert sim.statics().converged
     assert smallest_stiffness(sim) > 0.0
+
+
+def test_the_experiment_of_the_paper_goes_up_and_comes_back():
+    """5.2.1: from a level tip, 0.01619 m of tendon in 0.31 s and out again after 4 s."""
+    sim = simulator('tendon_experiment', StrainModes(0, 0, 1, 5, 5, 2))
+    start = 0.00312
+    sim.command(tendon=start)
+    assert sim.statics().converged
+    low, level = tip(sim), sim.tip_pose()[:3, 2]
+    assert abs(level[0]) < 2e-3  # along z, as the paper says
+    path = []
+    for i in range(1, 801):
+        t = 0.01 * i
+        up, down = np.clip(t / 0.31, 0.0, 1.0), np.clip((t - 4.0) / 0.31, 0.0, 1.0)
+        sim.command(tendon=start + 0.01619 * float(up - down))
+        assert sim.step(0.01).converged
+        path.append(tip(sim))
+    high = np.mean(path[200:400], axis=0)
+    assert 0.2 < high[0] - low[0] < 0.4
+    assert_allclose(np.mean(path[600:], axis=0), low, atol=0.02)
+
+
+def test_internal_wrenches_balance_what_is_beyond():
+    """At the base: weight and tip force; at the end of a leg: what the platform gives it."""
+    sim = simulator('tendon_arm')
+    sim.set_wrench([0.02, 0.01, 0.0, 0.0, 0.0, 0.0])
+    assert sim.statics().converged
+    wrench, rod = sim.internal_wrenches()['backbone'], sim.robot.rods['backbone']
+    assert_allclose(wrench[0, :3], [0.02, 0.01, -9.81 * rod.mass], atol=2e-5)
+    tip_position = tip(sim)
+    assert_allclose(wrench[0, 4], 0.02 * tip_position[2] + 9.81 * rod.mass * np.mean(
+        sim.shape()['backbone'].poses[:, 0, 3]), rtol=0.01)
+    platform = simulator('stewart_gough')
+    platform.command(**dict.fromkeys(platform.robot.legs, 0.55))
+    assert platform.statics().converged
+    for i, wrench in enumerate(platform.internal_wrenches().values()):
+        assert_allclose(wrench[-1], platform.solver.reactions[i], atol=5e-3)
