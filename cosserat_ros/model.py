@@ -31,7 +31,7 @@ from .parts import Body, Chamber, Leg, Tendon
 from .robot import Robot, RodShape
 from .routing import Path
 from .solver import at_rest, CLAMPED_TIP, no_platform, SPHERICAL_TIP, SystemSolver
-from .strain import Discretisation, discretise, StrainModes
+from .strain import Discretisation, discretise, gram, StrainModes
 from .system import Platform, stack
 
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
@@ -136,8 +136,9 @@ class Model:
         fed = np.array(self.fed_nodes)[:, :, None]
 
         def grams(name: str, nodes: np.ndarray) -> np.ndarray:
-            return np.array([_gram(d, np.where(part, getattr(d, name), 0.0))
-                             for d, part in zip(self.rods, nodes)])
+            return np.array([
+                gram(d.Phi, d.component, d.w, np.where(part, getattr(d, name), 0.0))
+                for d, part in zip(self.rods, nodes)])
 
         inertia, stress = (np.array([value(d) for d in self.rods]) for value in (
             lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
@@ -385,12 +386,6 @@ def _lagrange(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 # --- Small parts ---------------------------------------------------------------------------------
-
-def _gram(d: Discretisation, law: np.ndarray) -> np.ndarray:
-    """Return the integral of Phi^T law Phi, (n, n), for a diagonal law (N, 6)."""
-    weighted = d.Phi * (d.w[:, None] * law[:, d.component])
-    return np.where(d.component[:, None] == d.component, weighted.T @ d.Phi, 0.0)
-
 
 def _directions(leg: Leg) -> np.ndarray:
     """Return the directions of force and moment that a leg's joint takes, (j, 6)."""

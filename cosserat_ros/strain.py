@@ -165,13 +165,13 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
         component=component, Phi=Phi,
         rest_turn=np.concatenate([chain.rest_turn for chain in chains]), turn=turn,
         station=(first[:, None] + steps_to_node).ravel(), end_station=first + per_element,
-        breaks=ends, elastic=_gram(Phi, component, w, stiffness),
-        viscous=_gram(Phi, component, w, damping))
+        breaks=ends, elastic=gram(Phi, component, w, stiffness),
+        viscous=gram(Phi, component, w, damping))
     # One layout for all rods: kernels are compiled once, and their products are fast.
     return Discretisation(*map(np.ascontiguousarray, arrays))
 
 
-def _gram(
+def gram(
     Phi: np.ndarray, component: np.ndarray, w: np.ndarray, law: np.ndarray,
 ) -> np.ndarray:
     """Return the integral of Phi^T law Phi, (n, n), for a diagonal law (N, 6)."""
