@@ -17,7 +17,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cosserat_ros.checked import Checked, choice, number, vector
 from cosserat_ros.errors import UnknownName
@@ -38,19 +37,17 @@ from cosserat_ros.papers.arc_equations import (
     HISTORY,
     M,
     N,
-    P,
     Q,
     STATES,
     UNKNOWNS,
 )
-from cosserat_ros.papers.cantilever import Cantilever, Status
+from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.shooting import _add_scaled
 from cosserat_ros.papers.shooting_robot import (
+    ActuatedRod,
     at_stages,
-    checked,
     NO_BODY,
     Shooter,
-    ShootingRobot,
     TipBody,
 )
 
@@ -199,7 +196,7 @@ def shoot_fluidic(base_load, fluid, model, xh, y, x, tip_load):
     _add_caps(_rotation(here[H], _get(here, H + 1)), fluid, -1.0, tip_load)
 
 
-class FluidicRobot(ShootingRobot):
+class FluidicRobot(ActuatedRod):
     """
     A clamped rod with chambers and a body at its tip.
 
@@ -224,6 +221,7 @@ class FluidicRobot(ShootingRobot):
         if volume not in ('length', 'conjugate'):
             raise UnknownName('volume', volume, ['length', 'conjugate'])
         self.chambers = tuple(chambers)
+        self._count = len(chambers)
         self.s = np.linspace(0.0, problem.rod.length, problem.elements + 1)  # [m]
         count, load = len(chambers), problem.scales[N:Q]
         self._area = np.array([c.area for c in chambers]).reshape(count)
@@ -242,38 +240,6 @@ class FluidicRobot(ShootingRobot):
         _, self._y, _ = self._shooter(0.0, self._history.x[0])(self._unknowns, self._inputs)
         self._inputs[:count] = [c.amount(v) for c, v in zip(chambers, self.volumes)]
         self._static = problem.arc_model(0.0)  # what came before was free of load
-
-    def statics(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
-        """
-        Find the equilibrium nearest to the present state, and rest there.
-
-        Parameters
-        ----------
-        commands : (chambers,) array_like
-            Pressure [Pa], volume [m^3] or amount [mol] of each chamber.
-        tip_load : (6,) array_like
-            Force and moment on the tip besides the body's weight, world frame [N], [N m].
-
-        """
-        return self._follow(True, commands, tip_load)
-
-    def step(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
-        """Go one time step ahead, to these commands and this load, as for `statics`."""
-        return self._follow(False, commands, tip_load)
-
-    def _follow(self, static: bool, commands: ArrayLike, tip_load: ArrayLike) -> Status:
-        given = checked('commands', commands, len(self.chambers))
-        return self._advance(static, np.append(given, checked('tip_load', tip_load, 6)))
-
-    @property
-    def tip(self) -> np.ndarray:
-        """Position of the tip, world frame, (3,) [m]."""
-        return self._y[-1, P:H].copy()
-
-    @property
-    def positions(self) -> np.ndarray:
-        """Positions at `s`, world frame, (points, 3) [m]."""
-        return self._y[:, P:H].copy()
 
     @property
     def strains(self) -> np.ndarray:

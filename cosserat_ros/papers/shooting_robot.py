@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from cosserat_ros.checked import check_number, check_vector, Checked, number, vector
 from cosserat_ros.errors import UnknownName
-from cosserat_ros.papers.arc_equations import _rotation, H, Q, STATES, W
+from cosserat_ros.papers.arc_equations import _rotation, H, P, Q, STATES, W
 from cosserat_ros.papers.cantilever import Cantilever, Coefficients, Status
 from cosserat_ros.papers.shooting import cubic, linear
 
@@ -231,6 +231,45 @@ class ShootingRobot:
     def _shooter(self, c0: float, xh: np.ndarray) -> Shooter:
         """Return a function of unknowns and inputs to residuals, states y and variables x."""
         raise NotImplementedError
+
+
+class ActuatedRod(ShootingRobot):
+    """One rod with actuators along it: what tendon and fluidic robots share."""
+
+    _y: np.ndarray  # (points, states)
+    _count: int     # actuators
+
+    def statics(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
+        """
+        Find the equilibrium nearest to the present state, and rest there.
+
+        Parameters
+        ----------
+        commands : (actuators,) array_like
+            What each is told, in its unit.
+        tip_load : (6,) array_like
+            Force and moment on the tip besides the body's weight, world frame [N], [N m].
+
+        """
+        return self._follow(True, commands, tip_load)
+
+    def step(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
+        """Go one time step ahead, to these commands and this load, as for `statics`."""
+        return self._follow(False, commands, tip_load)
+
+    def _follow(self, static: bool, commands: ArrayLike, tip_load: ArrayLike) -> Status:
+        given = checked('commands', commands, self._count)
+        return self._advance(static, np.append(given, checked('tip_load', tip_load, 6)))
+
+    @property
+    def tip(self) -> np.ndarray:
+        """Position of the tip, world frame, (3,) [m]."""
+        return self._y[-1, P:H].copy()
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Positions at `s`, world frame, (points, 3) [m]."""
+        return self._y[:, P:H].copy()
 
 
 def checked(name: str, value: ArrayLike, size: int) -> np.ndarray:

@@ -24,7 +24,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cosserat_ros.checked import check_number
 from cosserat_ros.errors import InvalidModel, UnknownName
@@ -53,14 +52,13 @@ from cosserat_ros.papers.arc_equations import (
     UNKNOWNS,
     W,
 )
-from cosserat_ros.papers.cantilever import Cantilever, Status
+from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.shooting import _add_scaled
 from cosserat_ros.papers.shooting_robot import (
+    ActuatedRod,
     at_stages,
-    checked,
     NO_BODY,
     Shooter,
-    ShootingRobot,
     TipBody,
 )
 
@@ -368,7 +366,7 @@ def shoot_tendons(base_load, tension, model, xh, y, x, tip_load):
 
 # --- Robot --------------------------------------------------------------------------------------
 
-class TendonRobot(ShootingRobot):
+class TendonRobot(ActuatedRod):
     """
     A clamped rod with tendons and a body at its tip.
 
@@ -390,6 +388,7 @@ class TendonRobot(ShootingRobot):
         if problem.model != 'cosserat':
             raise InvalidModel('problem.model', problem.model, 'cosserat')
         self.tendons = tuple(tendons)
+        self._count = len(tendons)
         L, count = problem.rod.length, len(tendons)
         ends = [L if t.end == math.inf else check_number(
             f'tendons[{i}].end', t.end, above=0.0, most=L, unit='m')
@@ -417,28 +416,6 @@ class TendonRobot(ShootingRobot):
         self._inputs[:count][self._by_length] = self.lengths[self._by_length]
         self._static = self._model(0.0)  # what came before was free of load
 
-    def statics(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
-        """
-        Find the equilibrium nearest to the present state, and rest there.
-
-        Parameters
-        ----------
-        commands : (tendons,) array_like
-            Tension [N] or length [m] of each tendon.
-        tip_load : (6,) array_like
-            Force and moment on the tip besides the body's weight, world frame [N], [N m].
-
-        """
-        return self._follow(True, commands, tip_load)
-
-    def step(self, commands: ArrayLike, tip_load: ArrayLike = (0.0,) * 6) -> Status:
-        """Go one time step ahead, to these commands and this load, as for `statics`."""
-        return self._follow(False, commands, tip_load)
-
-    def _follow(self, static: bool, commands: ArrayLike, tip_load: ArrayLike) -> Status:
-        given = checked('commands', commands, len(self.tendons))
-        return self._advance(static, np.append(given, checked('tip_load', tip_load, 6)))
-
     @property
     def tensions(self) -> np.ndarray:
         """Of the tendons, (tendons,) [N]."""
@@ -448,16 +425,6 @@ class TendonRobot(ShootingRobot):
         tension = inputs[:-6].copy()
         tension[self._by_length] = unknowns[UNKNOWNS:]
         return tension
-
-    @property
-    def tip(self) -> np.ndarray:
-        """Position of the tip, world frame, (3,) [m]."""
-        return self._y[-1, P:H].copy()
-
-    @property
-    def positions(self) -> np.ndarray:
-        """Positions at `s`, world frame, (points, 3) [m]."""
-        return self._y[:, P:H].copy()
 
     @property
     def strains(self) -> np.ndarray:
