@@ -265,9 +265,9 @@ class Simulator:
 
 def _follow(actuator: Any, now: float, command: float, dt: float) -> float:
     """Return where a command has got to after dt [s]: its rate is limited, its supply lags."""
-    rate = actuator.limits.rate if actuator.limits else None
     change = command - now
-    if rate is not None:
-        change = float(np.clip(change, -rate * dt, rate * dt))
-    lag = getattr(actuator, 'supply_lag', 0.0)
+    if actuator.limits and actuator.limits.rate is not None:
+        most = actuator.limits.rate * dt
+        change = max(-most, min(most, change))
+    lag = actuator.supply_lag if isinstance(actuator, Chamber) else 0.0
     return now + change * (dt / (lag + dt))
