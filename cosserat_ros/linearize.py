@@ -45,6 +45,7 @@ from .simulator import Simulator
 from .system import System, unbalance_and_jacobian
 
 FAST = 1e6        # [1/s] rates at which D and M are found: K is then small beside them
+APERIODIC = 1e-3  # part of an eigenvalue below which an imaginary part is rounding
 REDUNDANT = 1e-9  # singular value of scaled constraints, below which they say nothing new
 
 
@@ -248,7 +249,7 @@ class LinearModel(NamedTuple):
     pose: np.ndarray        # (4, 4) of the station
     jacobian: np.ndarray    # (6, inputs) static motion of the station per unit of each command
     compliance: np.ndarray  # (6, 6) the same per unit of force [N] and moment [N m] there
-    basis: np.ndarray       # (unknowns, p) change of the engine's unknowns with the first half of x
+    basis: np.ndarray       # (unknowns, p) change of the unknowns with the first half of x
 
 
 def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -> LinearModel:
@@ -312,6 +313,6 @@ class Vibration(NamedTuple):
 def vibration(A: np.ndarray) -> Vibration:
     """Return frequencies and damping ratios of the complex eigenvalues of A."""
     values = np.linalg.eigvals(A)
-    values = values[values.imag > 0.0]
+    values = values[values.imag > APERIODIC * np.abs(values)]
     values = values[np.argsort(np.abs(values))]
     return Vibration(np.abs(values), -values.real / np.abs(values))
