@@ -39,7 +39,7 @@ class Stability(NamedTuple):
 
     stable: bool
     margin: float             # least eigenvalue of the stiffness over that without load [-]
-    index: int                # ways to fall: negative eigenvalues
+    ways: int                 # to fall: negative eigenvalues
     squared_frequency: float  # least eigenvalue of the stiffness over the inertia [rad^2/s^2]
     mode: np.ndarray          # (unknowns,) change of the coordinates that would go first
     asymmetry: float          # of the stiffness, over that without load; 0: has a potential [-]
