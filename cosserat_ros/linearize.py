@@ -13,16 +13,21 @@ exactly. In deviations, dy of the coordinates, de of efforts and reactions, du o
   gradient of the tendon's length or the chamber's volume and k = 0, 0, 1 / compliance,
   n R T / V^2: never negative.
 - *Rigid constraints* have ``K_ee = 0``: tips held by a platform or in space, tendons and chambers
-  of a given length or volume without compliance. With G = K_ey, ``dy = N eta + Y du``: N an
-  orthonormal basis of the null space of G (by SVD: constraints may be redundant), Y du what the
-  commands of rigid drives force on the coordinates. As ``N^T G^T = 0``, their efforts and the
-  reactions drop out of ``N^T`` times the balance.
+  of a given length or volume without compliance. With G = K_ey, ``dy = N eta + Y du``: N a basis
+  of the null space of G (by SVD: constraints may be redundant), Y du what the commands of rigid
+  drives force on the coordinates. As ``N^T G^T = 0``, their efforts and the reactions drop out of
+  ``N^T`` times the balance.
 
-The state is ``x = (eta, eta_t)``, of twice as many entries as there are coordinates less
-independent constraints. A rigid drive has to be moved along: Y is chosen with ``N^T M Y = 0``, so
-that ``u_tt`` is not seen, and ``eta_t + M_r^-1 N^T D Y u`` in place of ``eta_t`` hides ``u_t``.
-Then ``y = C x + direct u``, exact but for the part ``J Y u_t`` of the velocities, which no such
-system has; `direct` is zero for all other drives.
+The basis N is that of the undamped modes of vibration, slowest first and of unit inertia: ``N^T M
+N = 1``, and ``N^T K N`` is diagonal, with squared frequencies, but for what is not symmetric in K.
+(Inertia of strains spans ten decades; in another basis its inverse would cost the slow modes, and
+so the controller, as many digits.) The state is ``x = (eta, eta_t)``, of twice as many entries as
+there are coordinates less independent constraints.
+
+A rigid drive has to be moved along: Y is chosen with ``N^T M Y = 0``, so that ``u_tt`` is not
+seen, and ``eta_t + N^T D Y u`` in place of ``eta_t`` hides ``u_t``. Then ``y = C x + direct u``,
+exact but for the part ``J Y u_t`` of the velocities, which no such system has; `direct` is zero
+for all other drives.
 
 Exact about any state of a robot without rigid constraints, and about states at rest of all
 robots. In motion, the null space of rigid constraints and the axes of the platform's turn are
@@ -36,6 +41,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .kinematics import kinematics, State
 from .lie import hat
@@ -46,6 +52,7 @@ from .system import System, unbalance_and_jacobian
 
 FAST = 1e6        # [1/s] rates at which D and M are found: K is then small beside them
 APERIODIC = 1e-3  # part of an eigenvalue below which an imaginary part is rounding
+WEIGHTLESS = 1e-16  # part of the slowest mode's mu, below which a mode is as good as static
 REDUNDANT = 1e-9  # singular value of scaled constraints, below which they say nothing new
 
 
@@ -61,15 +68,16 @@ class Slopes(NamedTuple):
 
 class Reduced(NamedTuple):
     """
-    ``M eta_tt + D eta_t + K eta + load u + load_rate u_t = 0``, with p independent coordinates.
+    ``eta_tt + D eta_t + K eta + load u + load_rate u_t = 0``, with p independent coordinates.
 
     All unknowns change by ``basis eta + shift u``; efforts and reactions are left 0 there.
     """
 
-    mass: np.ndarray       # (p, p)
     damping: np.ndarray    # (p, p)
     stiffness: np.ndarray  # (p, p)
-    basis: np.ndarray      # (unknowns, p) orthonormal
+    squares: np.ndarray    # (p,) squared frequencies of its symmetric part, ascending [rad^2/s^2]
+    basis: np.ndarray      # (unknowns, p)
+    dual: np.ndarray       # (p, unknowns) its inverse from the left: the inertia's scalar product
     shift: np.ndarray      # (unknowns, inputs)
     load: np.ndarray       # (p, inputs)
     load_rate: np.ndarray  # (p, inputs)
@@ -102,12 +110,36 @@ def reduced(slopes: Slopes, moves: np.ndarray, columns: np.ndarray | None = None
     here = np.ix_(moves, moves)
     D, M = slopes.damping[here], slopes.mass[here]
     N, Y = _null_space(slopes.stiffness[np.ix_(rigid, moves)], b[rigid])
-    mass = N.T @ M @ N
-    Y = Y - N @ np.linalg.solve(mass, N.T @ M @ Y)
+    squares, modes = _vibrations(N.T @ K @ N, N.T @ M @ N)
+    N = N @ modes
+    Y = Y - N @ (N.T @ M @ Y)
     basis, shift = np.zeros((moves.size, N.shape[1])), np.zeros(b.shape)
     basis[moves], shift[moves] = N, Y
-    return Reduced(mass, N.T @ D @ N, N.T @ K @ N, basis, shift,
+    dual = np.zeros(basis.T.shape)
+    dual[:, moves] = N.T @ M
+    return Reduced(N.T @ D @ N, N.T @ K @ N, squares, basis, dual, shift,
                    N.T @ (K @ Y + b[moves]), N.T @ D @ Y)
+
+
+def _vibrations(K: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return squared frequencies (p,), slowest first, and modes of unit inertia as columns (p, p).
+
+    By ``M v = mu (K + shift M) v``: stiffness is far better conditioned than inertia, and the
+    shift makes it positive where an equilibrium is not stable, or a base is free.
+    """
+    K, M = 0.5 * (K + K.T), 0.5 * (M + M.T)
+    shift = 0.0
+    while True:
+        try:
+            mu, modes = eigh(M, K + shift * M)
+            break
+        except np.linalg.LinAlgError:
+            shift = max(10.0 * shift, 1.0)
+            if shift > FAST ** 2:
+                raise
+    mu, modes = np.maximum(mu[::-1], WEIGHTLESS * mu[-1]), modes[:, ::-1]
+    return 1.0 / mu - shift, modes / np.sqrt(mu)
 
 
 def without_soft_efforts(
@@ -268,7 +300,7 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
         slopes(sim.system(), solver.z, solver.z_t, solver.z_tt), solver.moves,
         command_columns(sim))
     A, B, C, direct = state_space(part, view)
-    state = np.concatenate([part.basis.T @ solver.z, part.basis.T @ solver.z_t])
+    state = np.concatenate([part.dual @ solver.z, part.dual @ solver.z_t])
     told = {name: actuator.command for name, actuator in sim.actuators().items()}
     return LinearModel(A, B, C, direct, state, told, view.pose, *_statics(sim, rod, at),
                        part.basis)
@@ -276,13 +308,9 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
 
 def state_space(part: Reduced, view: Outlook) -> tuple[np.ndarray, ...]:
     """Return A, B, C and `direct`."""
-    p = part.mass.shape[0]
-    K, D, load, S = np.split(
-        np.linalg.solve(part.mass, np.hstack(
-            [part.stiffness, part.damping, part.load, part.load_rate])),
-        np.cumsum([p, p, part.load.shape[1]]), axis=1)
-    A = np.block([[np.zeros((p, p)), np.eye(p)], [-K, -D]])
-    B = np.vstack([-S, D @ S - load])
+    p, D, S = part.squares.size, part.damping, part.load_rate
+    A = np.block([[np.zeros((p, p)), np.eye(p)], [-part.stiffness, -D]])
+    B = np.vstack([-S, D @ S - part.load])
     J, V = view.motion @ part.basis, view.drift @ part.basis
     C = np.block([[J, np.zeros_like(J)], [V, J]])
     direct = np.vstack([view.motion @ part.shift, view.drift @ part.shift - J @ S])

@@ -23,7 +23,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .kinematics import kinematics
 from .linearize import reduced, slopes, without_soft_efforts
@@ -64,14 +63,12 @@ def assess(solver: SystemSolver, system: System) -> Stability:
     N = part.basis[solver.moves]
     E = N.T @ _unloaded(solver, system, tangents.stiffness) @ N
     E = 0.5 * (E + E.T)
-    M = 0.5 * (part.mass + part.mass.T)
-    root = _inverse_root(E, M)
+    root = _inverse_root(E)
     values, modes = np.linalg.eigh(root.T @ K @ root)
     skew = root.T @ (part.stiffness - K) @ root
     return Stability(
         bool(values[0] > 0.0), float(values[0]), int(np.sum(values < 0.0)),
-        float(eigh(K, M, eigvals_only=True, subset_by_index=[0, 0])[0]),
-        part.basis @ root @ modes[:, 0], float(np.linalg.norm(skew, 2)))
+        float(part.squares[0]), part.basis @ root @ modes[:, 0], float(np.linalg.norm(skew, 2)))
 
 
 def _unloaded(solver: SystemSolver, system: System, K: np.ndarray) -> np.ndarray:
@@ -83,12 +80,12 @@ def _unloaded(solver: SystemSolver, system: System, K: np.ndarray) -> np.ndarray
     return without_soft_efforts(bare, moves, np.zeros((moves.size, 0)))[0]
 
 
-def _inverse_root(E: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Return T with T^T E T = 1; a little inertia is added where E is singular."""
+def _inverse_root(E: np.ndarray) -> np.ndarray:
+    """Return T with T^T E T = 1; a little inertia, here 1, is added where E is singular."""
     try:
         L = np.linalg.cholesky(E)
     except np.linalg.LinAlgError:
-        L = np.linalg.cholesky(E + LOOSE * np.trace(E) / np.trace(M) * M)
+        L = np.linalg.cholesky(E + LOOSE * np.trace(E) / len(E) * np.eye(len(E)))
     return np.linalg.inv(L).T
 
 
