@@ -54,7 +54,7 @@ class Simulator:
         self.model = Model(robot, modes)
         self.solver = self.model.solver()
         self._loads = self.model.loads()
-        self._stations = [
+        self.stations = [
             Stations(d, np.linspace(d.breaks[0], d.breaks[-1], stations))
             for d in self.model.rods]
         self._wrenches: dict[tuple[str, float], np.ndarray] = {}
@@ -211,7 +211,7 @@ class Simulator:
         shape = {}
         for i, name in enumerate(self.model.names):
             base = self.solver.base(i)
-            shape[name] = self._stations[i].shape(self.solver.state(i), base.R, base.p)
+            shape[name] = self.stations[i].shape(self.solver.state(i), base.R, base.p)
         return shape
 
     def internal_wrenches(self) -> dict[str, np.ndarray]:

@@ -227,6 +227,11 @@ class SystemSolver:
         return self._past.q_t
 
     @property
+    def z_tt(self) -> np.ndarray:
+        """Their accelerations; those of efforts and reactions are 0."""
+        return self._past.q_tt
+
+    @property
     def moves(self) -> np.ndarray:
         """Which unknowns are coordinates, and not efforts or reactions, bool."""
         return self._moves
