@@ -227,7 +227,7 @@ class Simulator:
             longer = np.where(self.model.fed_nodes[i], lam[i], 1.0)[:, None]
             wrench = (d.stiffness * (x.xi / longer - d.rest_strain)
                       + d.damping * x.xi_t / longer)
-            wrenches[name] = self._stations[i].at_stations(wrench)
+            wrenches[name] = self.stations[i].at_stations(wrench)
         return wrenches
 
     def tip_pose(self) -> np.ndarray:
