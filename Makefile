@@ -27,6 +27,7 @@ lint:
 benchmark: export OPENBLAS_NUM_THREADS = 1
 benchmark:
 	@$(ENTER) python benchmarks/cantilever.py
+	@$(ENTER) python benchmarks/robots.py
 	@$(ENTER) python benchmarks/growth.py
 	@$(ENTER) python benchmarks/start_up.py
 
