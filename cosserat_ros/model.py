@@ -324,6 +324,24 @@ class Stations:
         strains = np.einsum('sk,ski->si', self._from_nodes, x.xi.reshape(E, m, 6)[e])
         return RodShape(self.s, poses, strains)
 
+    def shares(self, i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return what makes up the pose of station i: arrays (N,), (K,) and (K,).
+
+        Its position is that of the base and the sum over the nodes of the first times ``R v``; its
+        rotation nearly the sum of the third times those of the chain's stations in the second.
+        """
+        d, m, e = self._d, self._m, self._element[i]
+        if self.s[i] >= d.breaks[-1]:
+            return d.w.copy(), d.end_station[-1:], np.ones(1)
+        nodes = slice(e * m, (e + 1) * m)
+        share = np.where(np.arange(d.s.size) < e * m, d.w, 0.0)
+        weight = self._from_all[i]
+        share[nodes] = weight[1:-1] @ d.W[e] + weight[-1] * d.w[nodes]
+        start = d.end_station[e - 1] if e else 0
+        turn = np.array([start, *d.station[nodes], d.end_station[e]])
+        return share, turn, weight.copy()
+
     def spread(self, i: int, wrench: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return line force and moment (N, 3) that do the work of a wrench (6,) at station i."""
         d, m, e = self._d, self._m, self._element[i]
