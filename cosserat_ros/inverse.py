@@ -18,18 +18,19 @@ efforts follow from shape and effort, and their limits are limits of the quadrat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .actuators import EFFORT, lengths_and_gradients
+from .actuators import Drives, EFFORT, lengths_and_gradients
 from .checked import check_number, check_vector
 from .errors import InvalidModel, UnknownName
 from .inverse_kernels import least_quadratic, solve_rows, Station, station_motion
 from .lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
 from .model import _gram, GAS_CONSTANT, Stations
-from .parts import Chamber, Leg, Tendon
+from .parts import Chamber, Leg, Pose, Tendon
 from .robot import Robot
 from .simulator import Simulator
 from .system import CONVERGED, equations, Inverse, newton, System, Tangent
@@ -40,8 +41,11 @@ MET = 1e-9          # of the robot's length, or rad, by which a target that is m
 EXACT = 1e-12       # of the same, at which there is nothing left to do
 REACH = 1.0         # [rad] of bending over the length, in one step
 CONTRACTION = 0.5   # of a step, that the way back to equilibrium may be
+LEADS = 40          # steps to lead shape and actuation to the targets
 MOST = 80           # steps of a solve
 PENALTY = 100.0     # of violated limits of commands, in the merit
+ROUNDING = 1e-15    # of the quadratic program, relative
+NEAR = 1e-3         # step, as strain, after which a tangent is good for the next
 STIFFEST = 1e8      # lam, at which there is no way down
 
 
@@ -107,6 +111,7 @@ class _Mechanics:
         self.scale = np.array(sim.solver.strain_scale)
         self.strain_of = [_strain_matrix(d) for d in model.rods]
         self._prepare_legs()
+        self._taken: tuple[Any, Any] | None = None
         self.take()
 
     def _prepare_legs(self) -> None:
@@ -126,18 +131,26 @@ class _Mechanics:
 
     def take(self) -> None:
         """Take over the loads that act on the simulator now."""
-        system, model = self.sim.system(), self.sim.model
+        sim = self.sim
+        system = sim.solver.system(sim.loads)
+        if self._taken is not None and self._taken[0] is sim.loads:
+            if self._taken[1] is system.platform.wrench:
+                return
+        self._taken = sim.loads, system.platform.wrench
         self.stress = system.loads.stress.copy()
-        if self.leg.any():
-            self.stress -= model.fed(self.sim.leg_lengths)[1]
-        d = system.rods
-        self.own_inertia = np.array([rod.inertia for rod in model.rods])
+        d, inertia = system.rods, np.array([rod.inertia for rod in sim.model.rods])
+        self.own_inertia = inertia
+        self.described = sim.model.drives(sim.commands)
         self.system = system._replace(
-            rods=d._replace(elastic=d.elastic.copy(), inertia=d.inertia.copy()),
-            drives=system.drives._replace(
-                kind=np.full_like(system.drives.kind, EFFORT),
-                command=np.zeros_like(system.drives.command)),
+            rods=d._replace(elastic=d.elastic.copy(), inertia=inertia.copy()),
+            drives=self.described._replace(
+                kind=np.full_like(self.described.kind, EFFORT),
+                command=np.zeros_like(self.described.command)),
             loads=system.loads._replace(stress=self.stress.copy()))
+
+    def stand(self, R: np.ndarray) -> None:
+        """Count the platform's turn from R on."""
+        self.system = self.system._replace(platform=self.system.platform._replace(R=R))
 
     def actuate(self, u: np.ndarray) -> System:
         """Return the system under actuation u; it is the same object each time."""
@@ -155,15 +168,8 @@ class _Mechanics:
 
     def linearise(self, z: np.ndarray, u: np.ndarray) -> _Linear | None:
         """Return the equations near z and u, or None where the tangent is singular."""
-        system = self.actuate(u)
-        equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
+        system = self._write_rows(z, u)
         rows = self.rows
-        rows[:] = 0.0
-        rows[0] = self.r
-        pulled = np.flatnonzero(~self.leg)
-        rows[1 + pulled, self.row[pulled]] = -1.0
-        if self.leg.any():
-            self._leg_rows(system, z, u, rows)
         out = np.empty_like(rows)
         try:
             found = solve_rows(
@@ -171,6 +177,23 @@ class _Mechanics:
         except np.linalg.LinAlgError:
             found = False
         return _Linear(-out[0], -out[1:].T) if found else None
+
+    def whole(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return r and its tangent, square; `rows` from 1 on are its columns with u."""
+        self._write_rows(z, u)
+        return self.r, whole_tangent(self.tangent, self.system.platform.moves)
+
+    def _write_rows(self, z: np.ndarray, u: np.ndarray) -> System:
+        """Write the tangent, and to `rows` the equations and their slopes with u."""
+        system, rows = self.actuate(u), self.rows
+        equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
+        rows[:] = 0.0
+        rows[0] = self.r
+        pulled = np.flatnonzero(~self.leg)
+        rows[1 + pulled, self.row[pulled]] = -1.0
+        if self.leg.any():
+            self._leg_rows(system, z, u, rows)
+        return system
 
     def _leg_rows(self, system: System, z: np.ndarray, u: np.ndarray, rows: np.ndarray) -> None:
         """Write dr/dlength; weight is linear in the length, so that its slope is a difference."""
@@ -200,16 +223,27 @@ class _Mechanics:
         return size if math.isfinite(size) else math.inf
 
     def equilibrium(
-        self, z: np.ndarray, u: np.ndarray, commands: Mapping[str, float] | None = None,
+        self, z: np.ndarray, u: np.ndarray, drives: Drives | None = None, known: bool = False,
     ) -> tuple[np.ndarray, bool]:
-        """Return the equilibrium under u near z, by the rules of the described commands if given."""
+        """
+        Return the equilibrium under u near z, and whether there is one.
+
+        Parameters
+        ----------
+        z, u : arrays
+        drives : Drives, optional
+            Instead of the efforts of u.
+        known : bool
+            Whether the last tangent is good enough.
+
+        """
         system = self.actuate(u)
-        if commands is not None:
-            system = system._replace(drives=self.sim.model.drives(commands))
+        if drives is not None:
+            system = system._replace(drives=drives)
         try:
             found, status, *_ = newton(
                 system, z, 0.0, self.still, 0.0, self.still, self.scale, 1e-11, 30, 2.0,
-                self.inverse, False)
+                self.inverse, known)
         except np.linalg.LinAlgError:
             return z, False
         return found, status == CONVERGED
@@ -231,6 +265,19 @@ class _Mechanics:
         gradient = self.tangent.block[i, :self.n, self.n + self.slot[j]]
         q = self.sim.solver.q_places[i]
         return float(gradient @ linear.settle[q]), gradient @ linear.slope[q]
+
+
+def whole_tangent(tangent: Tangent, moves: bool) -> np.ndarray:
+    """Return a tangent as one matrix."""
+    k, B = tangent.block.shape[:2]
+    end, P = k * B, 6 * moves
+    A = np.zeros((end + P, end + P))
+    for i in range(k):
+        rod = slice(i * B, (i + 1) * B)
+        A[rod, rod] = tangent.block[i]
+        A[rod, end:], A[end:, rod] = tangent.column[i, :, :P], tangent.row[i, :P]
+    A[end:, end:] = tangent.corner[:P, :P]
+    return A
 
 
 def _strain_matrix(d: Any) -> np.ndarray:
@@ -296,6 +343,16 @@ class _Limits:
         return {
             name: float(np.clip(self.command(j, u[j], lengths[j])[0], *self.command_range[j]))
             for j, name in enumerate(self.mechanics.names)}
+
+    def drives(self, commands: Mapping[str, float]) -> Drives:
+        """Return the rules of the described commands."""
+        drives = self.mechanics.described
+        for j, name in enumerate(self.mechanics.names):
+            actuator = self.mechanics.actuators[j]
+            if not isinstance(actuator, Leg):
+                drives.command[self.mechanics.rod[j], self.mechanics.slot[j]] = (
+                    self.model.told(name, actuator, actuator.command, commands[name]))
+        return drives
 
     def rows(
         self, z: np.ndarray, u: np.ndarray, linear: _Linear, scale: np.ndarray,
@@ -371,10 +428,14 @@ class _Aim(NamedTuple):
 class _Task:
     """Errors of all targets, as functions of z."""
 
-    def __init__(self, sim: Simulator, targets: Sequence[Target], length: float) -> None:
+    def __init__(
+        self, sim: Simulator, targets: Sequence[Target], length: float,
+        stations: dict[tuple[int, float], Station],
+    ) -> None:
         if not isinstance(targets, Sequence) or not targets:
             raise InvalidModel('targets', targets, 'a list of at least one target')
-        self.sim, self.length = sim, length
+        self.sim, self.length, self.stations = sim, length, stations
+        self.offset = _matrix(sim.robot.tip.offset)
         self.aims = [self._aim(f'targets[{i}]', target) for i, target in enumerate(targets)]
 
     def _aim(self, field: str, target: Target) -> _Aim:
@@ -390,7 +451,7 @@ class _Task:
         weights = weight / self.length * np.repeat([1.0, radian], 3)
         robot, model = self.sim.robot, self.sim.model
         if target.rod is None and target.at is None:
-            offset = robot.tip.offset.matrix()
+            offset = self.offset
             if robot.platform is not None:
                 return _Aim(position, rotation, -1, None, offset, weights)
             name = robot.rod_name(robot.tip.rod)
@@ -399,8 +460,9 @@ class _Task:
         i, end = model.names.index(name), robot.rods[name].length
         s = end if target.at is None else check_number(
             f'{field}.at', target.at, least=0.0, most=end, unit='m')
-        station = Station(*Stations(model.rods[i], np.array([s])).shares(0))
-        return _Aim(position, rotation, i, station, offset, weights)
+        if (i, s) not in self.stations:
+            self.stations[i, s] = Station(*Stations(model.rods[i], np.array([s])).shares(0))
+        return _Aim(position, rotation, i, self.stations[i, s], offset, weights)
 
     def _rod(self, field: str, rod: str | None) -> str:
         robot = self.sim.robot
@@ -453,6 +515,11 @@ class _Task:
         return distances, angles
 
 
+@lru_cache(maxsize=8)
+def _matrix(pose: Pose) -> np.ndarray:
+    return pose.matrix()
+
+
 def _checked_rotation(field: str, rotation: Any) -> np.ndarray | None:
     if rotation is None:
         return None
@@ -477,6 +544,7 @@ class _Point(NamedTuple):
     linear: _Linear
     error: np.ndarray   # once z has settled
     J: np.ndarray       # of the error with u / scale
+    stale: bool         # whether the linearisation is that of an earlier point
 
 
 class _Step(NamedTuple):
@@ -517,6 +585,9 @@ class _Search:
                     break
                 self.iterations += 1
                 after, ratio = self._try(point, step, phase)
+                if after is None and point.stale:
+                    point = self._at(point.z, point.u)
+                    continue
                 if after is None:
                     lam = max(8.0 * lam, 1e-4)
                     continue
@@ -526,13 +597,41 @@ class _Search:
             return z, u, False
         return point.z + point.linear.settle, point.u, done
 
-    def _at(self, z: np.ndarray, u: np.ndarray) -> _Point | None:
+    def lead(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return shape and actuation that meet the targets, whatever the limits, if it finds them.
+
+        Newton's method on equations and task as one system: it passes where the tangent is
+        singular, as that of a platform whose legs buckle: with the platform held, they stand.
+        """
+        n, held = z.size, (z, u)
+        for _ in range(LEADS):
+            r, K = self.mechanics.whole(z, u)
+            error, motion = self.task.errors(z, self.R)
+            A = np.zeros((n + error.size, n + u.size))
+            A[:n, :n], A[:n, n:] = K, self.mechanics.rows[1:].T * self.scale
+            A[n:, :n] = motion
+            step = -_solved(A, np.concatenate([r, error]))
+            size = self.mechanics.strain(step[:n])
+            if not math.isfinite(size):
+                return held
+            part = min(1.0, 0.5 * REACH / size) if size > 0.0 else 1.0
+            z, u = z + part * step[:n], u + part * step[n:] * self.scale
+            u[self.mechanics.leg] = np.clip(u, self.limits.least, None)[self.mechanics.leg]
+            if size < NEAR:
+                self.iterations += 1
+                return z, u
+        return held
+
+    def _at(
+        self, z: np.ndarray, u: np.ndarray, errors: tuple[np.ndarray, ...] | None = None,
+    ) -> _Point | None:
         linear = self.mechanics.linearise(z, u)
         if linear is None:
             return None
-        error, motion = self.task.errors(z, self.R)
+        error, motion = self.task.errors(z, self.R) if errors is None else errors
         return _Point(z, u, linear, error + motion @ linear.settle,
-                      motion @ (linear.slope * self.scale))
+                      motion @ (linear.slope * self.scale), False)
 
     def _step(self, point: _Point, phase: _Phase, lam: float) -> _Step:
         """Solve the quadratic program."""
@@ -540,7 +639,8 @@ class _Search:
         pull = self.scale / self.kind
         away = self._away(point.u, point.u, phase)
         weight = phase.mu * pull ** 2
-        G = J.T @ J + np.diag(weight + (lam + 1e-15))
+        G = J.T @ J + np.diag(weight + lam)
+        G.flat[::m + 1] += ROUNDING * np.trace(G)
         C, b = self.limits.rows(point.z, point.u, point.linear, self.scale)
         x, _ = least_quadratic(
             np.ascontiguousarray(G), J.T @ e + phase.mu * pull * away, C, b, 1e-13)
@@ -570,13 +670,26 @@ class _Search:
             return None, 0.0
         if back > 1e-3:
             z, back = self.mechanics.settle(z, u)
-        error, _ = self.task.errors(z, self.R)
-        merit = self._merit(error, self._away(u, point.u, phase), phase)
+        errors = self.task.errors(z, self.R)
+        merit = self._merit(errors[0], self._away(u, point.u, phase), phase)
         merit += PENALTY * self.limits.violation(z, u, self.sizes)
         ratio = (step.merit - merit) / (part * step.gain)
         if not ratio > 1e-4:
             return None, ratio
-        return self._at(z, u), ratio
+        if part * size < NEAR:
+            settled = point.linear._replace(settle=self.mechanics.still)
+            return _Point(z, u, settled, errors[0], point.J, True), ratio
+        return self._at(z, u, errors), ratio
+
+
+def _solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the least x of ``A x = b``."""
+    try:
+        if A.shape[0] == A.shape[1]:
+            return np.linalg.solve(A, b)
+        return np.linalg.lstsq(A, b, rcond=1e-14)[0]
+    except np.linalg.LinAlgError:
+        return np.full(A.shape[1], np.inf)
 
 
 def _phases(damping: float) -> list[_Phase]:
@@ -598,7 +711,7 @@ class InverseStatics:
 
     """
 
-    RETRIES = 2  # other starts, where a target is not met
+    RETRIES = 3  # other ways to go, where a target is not met
 
     def __init__(self, robot: Robot | Simulator) -> None:
         self.sim = Simulator(robot) if isinstance(robot, Robot) else robot
@@ -608,6 +721,7 @@ class InverseStatics:
         self.length = max(rod.length for rod in rods)
         self.mechanics = _Mechanics(self.sim)
         self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._stations: dict[tuple[int, float], Station] = {}
         self._measure()
 
     def _measure(self) -> None:
@@ -655,7 +769,17 @@ class InverseStatics:
     def _start(self, start: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if start == 'last' and self._last is not None:
             return self._last
-        return self._rest() if start == 'rest' else self._present()
+        if start == 'rest':
+            return self._rest()
+        z, u, R = self._present()
+        self.mechanics.stand(R)
+        z, stands = self.mechanics.equilibrium(z, u)  # it may move
+        return (z, u, R) if stands else self._rest()
+
+    def _ways(self, start: str) -> list[tuple[str, bool]]:
+        """Return where to start, and whether to lead the stations to their targets first."""
+        ways = [(start, False), (start, True), ('rest', False), ('rest', True)]
+        return list(dict.fromkeys(ways))[:1 + self.RETRIES]
 
     # --- Solving ---
 
@@ -687,12 +811,12 @@ class InverseStatics:
         if start not in STARTS:
             raise UnknownName('start', start, list(STARTS))
         check_number('damping', damping, least=1e-7, most=1.0)
-        task = _Task(self.sim, targets, self.length)
+        task = _Task(self.sim, targets, self.length, self._stations)
         limits = _Limits(self.mechanics, bounds)
         self.mechanics.take()
         best, iterations = None, 0
-        for attempt in range(1 + self.RETRIES):
-            result, u = self._attempt(task, limits, goal, damping, start, attempt)
+        for origin, led in self._ways(start):
+            result, u = self._attempt(task, limits, goal, damping, origin, led)
             iterations += result.iterations
             if best is None or _total(result, self.length) < _total(best[0], self.length):
                 best = result, u
@@ -703,28 +827,22 @@ class InverseStatics:
         return best[0]._replace(iterations=iterations)
 
     def _attempt(
-        self, task: _Task, limits: _Limits, goal: str, damping: float, start: str, attempt: int,
+        self, task: _Task, limits: _Limits, goal: str, damping: float, start: str, led: bool,
     ) -> tuple[Result, np.ndarray]:
         mechanics = self.mechanics
-        z, u, R = self._start(start) if attempt == 0 else self._rest()
-        if attempt > 1:
-            u = self._elsewhere(u, attempt)
-        mechanics.system = mechanics.system._replace(
-            platform=mechanics.system.platform._replace(R=R))
-        inside = np.clip(u, limits.least, limits.most)
-        if (inside != u).any():
-            z[mechanics.row[~mechanics.leg]] = inside[~mechanics.leg]
-            z, _ = mechanics.equilibrium(z, inside)
+        z, u, R = self._start(start)
+        mechanics.stand(R)
         aim = self._rest_actuation() if goal == 'least_effort' else self._present()[1]
         search = _Search(self, task, limits, aim, R)
+        if led:
+            z, u = search.lead(z, u)
+        inside = np.clip(u, limits.least, limits.most)
+        if (inside != u).any():
+            z = z.copy()
+            z[mechanics.row[~mechanics.leg]] = inside[~mechanics.leg]
+            z, _ = mechanics.equilibrium(z, inside)
         z, u, converged = search.run(z, inside, damping)
         return self._result(task, limits, search, z, u, converged), u
-
-    def _elsewhere(self, u: np.ndarray, attempt: int) -> np.ndarray:
-        """Return another start: actuation at random, the same each time."""
-        sign = np.where([isinstance(a, Chamber) for a in self.mechanics.actuators], -1.0, 1.0)
-        random = np.random.default_rng(attempt).uniform(0.0, 1.0, u.size)
-        return u + np.where(self.mechanics.leg, 0.1, 0.5) * sign * random * self.scale
 
     def _rest_actuation(self) -> np.ndarray:
         mechanics = self.mechanics
@@ -738,7 +856,10 @@ class InverseStatics:
     ) -> Result:
         """Hold what was found against the equations of the described commands."""
         commands = limits.commands(z, u)
-        z, stands = self.mechanics.equilibrium(z, u, commands)
+        if limits.measured:
+            z, stands = self.mechanics.equilibrium(z, u, limits.drives(commands))
+        else:
+            z, stands = self.mechanics.equilibrium(z, u, known=converged)
         R = search.R
         if self.sim.robot.platform is not None:
             R = exp_so3(z[-3:]) @ R

@@ -207,11 +207,11 @@ class Model:
             else:
                 d.ambient[at], d.dead[at] = actuator.ambient_pressure, actuator.dead_volume
             d.kind[at] = {'tension': EFFORT, 'pressure': EFFORT, 'amount': GAS}.get(mode, LENGTH)
-            d.command[at] = self._command(name, actuator, mode, commands[name])
+            d.command[at] = self.told(name, actuator, mode, commands[name])
             d.scale[at] = self._stiffness(name)
         return d
 
-    def _command(
+    def told(
         self, name: str, actuator: Tendon | Chamber, mode: str, value: float,
     ) -> float:
         """Return a command as `Drives` takes it."""

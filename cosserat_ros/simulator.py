@@ -139,6 +139,11 @@ class Simulator:
                 loads.line_moment[i] += moment
         self._loads = loads
 
+    @property
+    def loads(self) -> Any:
+        """Loads that act now, but for the stress of legs that are fed; replaced when they change."""
+        return self._loads
+
     def reached(self, name: str) -> float:
         """Return where a command has got to, after rates and supply lines."""
         return self._reached[name]
