@@ -41,6 +41,7 @@ MET = 1e-9          # of the robot's length, or rad, by which a target that is m
 EXACT = 1e-12       # of the same, at which there is nothing left to do
 REACH = 1.0         # [rad] of bending over the length, in one step
 CONTRACTION = 0.5   # of a step, that the way back to equilibrium may be
+SLUGGISH = 1e-3     # damping for targets that are out of reach
 LEADS = 40          # steps to lead shape and actuation to the targets
 MOST = 80           # steps of a solve
 PENALTY = 100.0     # of violated limits of commands, in the merit
@@ -695,6 +696,8 @@ def _solved(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _phases(damping: float) -> list[_Phase]:
     """Return how effort gives way to the task."""
     least = damping ** 2
+    if damping >= SLUGGISH:
+        return [_Phase(least, True, 1e-9)]
     return [_Phase(max(1e-6, least), True, 1e-2), _Phase(least, True, 1e-3),
             _Phase(least, False, 1e-9)]
 
@@ -803,7 +806,8 @@ class InverseStatics:
             simulator, or 'rest'.
         damping : float
             Motion of a target, as part of the robot's length, by the actuation that bends about a
-            radian: where there is less of it, effort counts more than the target [-].
+            radian: where there is less of it, effort counts more than the target [-]. Out of
+            reach it is 1e-3 at least: no arm is to squeeze itself for a micrometre.
 
         """
         if goal not in GOALS:
@@ -824,6 +828,10 @@ class InverseStatics:
                 break
         assert best is not None
         self._last = best[0].z, best[1], best[0].R
+        if not best[0].met:
+            best = self._attempt(task, limits, goal, max(damping, SLUGGISH), 'last', False)
+            iterations += best[0].iterations
+            self._last = best[0].z, best[1], best[0].R
         return best[0]._replace(iterations=iterations)
 
     def _attempt(

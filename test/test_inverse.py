@@ -123,7 +123,7 @@ def test_one_of_two_antagonists_is_slack(arm):
     assert result.met
     assert_allclose([result.commands[f'tendon_{i}'] for i in (1, 2, 3, 4)], [1.5, 0, 0, 0.7],
                     atol=1e-3)
-    assert result.commands['tendon_2'] == result.commands['tendon_3'] == 0.0
+    assert max(result.commands['tendon_2'], result.commands['tendon_3']) < 1e-6
 
 
 def test_nearest_keeps_what_need_not_change():
