@@ -4,8 +4,9 @@ Inverse statics of the example robots: how often it succeeds, how long it takes,
     environment/enter python benchmarks/inverse.py [targets per robot]
 
 Random commands within a part of their limits, forward statics, the tip's pose as the target, and
-forward statics again; equilibria that are not stable are no targets. Each target starts from the solution of the one before, half of the way
-across the workspace on average; 'near' are ten steps on the way there, as a tracker would ask.
+forward statics again; equilibria that are not stable are no targets. Each solve starts from the
+solution of the one before, half of the workspace away on average; 'near' are targets on ten steps
+from rest to each random one, as a tracker would ask.
 """
 
 from __future__ import annotations
@@ -47,15 +48,18 @@ def run(case: Case, count: int, near: bool) -> tuple[np.ndarray, np.ndarray, np.
     sim = Simulator(load(CONFIG / f'{case.robot}.yaml'))
     inverse = InverseStatics(sim.robot)
     random = np.random.default_rng(1)
+    sim.statics()
+    rest = sim.saved()
     seconds, errors, met = [], [], []
-    old = new = None
+    old = None
     for i in range(count):
         if old is None or not near or i % 10 == 0:
-            old = new if new is not None else np.array(
-                [sim.rest_command(name) for name in sim.robot.actuators])
+            old = np.array([sim.rest_command(name) for name in sim.robot.actuators])
             new = random.uniform(case.least, case.most, len(sim.robot.actuators))
         part = (i % 10 + 1) / 10 if near else 1.0
         commands = (1.0 - part) * old + part * new
+        if part == 1.0 / 10 or not near:
+            sim.restore(rest)
         sim.command(**dict(zip(sim.robot.actuators, commands)))
         if not sim.statics().converged or unstable_directions(sim):
             continue

@@ -38,7 +38,7 @@ from .system import CONVERGED, equations, Inverse, newton, System, Tangent
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
 MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
-EXACT = 1e-12       # of the same, at which there is nothing left to do
+EXACT = 1e-11       # of the same, at which there is nothing left to do
 REACH = 1.0         # [rad] of bending over the length, in one step
 CONTRACTION = 0.5   # of a step, that the way back to equilibrium may be
 SLUGGISH = 1e-3     # damping for targets that are out of reach
@@ -46,7 +46,8 @@ LEADS = 40          # steps to lead shape and actuation to the targets
 MOST = 80           # steps of a solve
 PENALTY = 100.0     # of violated limits of commands, in the merit
 ROUNDING = 1e-15    # of the quadratic program, relative
-NEAR = 1e-3         # step, as strain, after which a tangent is good for the next
+NEAR = 1e-2         # step, as strain, after which a tangent is good for the next
+HERE = np.eye(4)
 STIFFEST = 1e8      # lam, at which there is no way down
 
 
@@ -260,12 +261,16 @@ class _Mechanics:
             lengths[here] = lengths_and_gradients(solver.paths[i], xi)[0][self.slot[here]]
         return lengths
 
-    def length_rows(self, linear: _Linear, j: int) -> tuple[float, np.ndarray]:
-        """Return how the length of actuator j changes: as z settles, and with u (m,)."""
-        i = self.rod[j]
-        gradient = self.tangent.block[i, :self.n, self.n + self.slot[j]]
-        q = self.sim.solver.q_places[i]
-        return float(gradient @ linear.settle[q]), gradient @ linear.slope[q]
+    def length_rows(self, linear: _Linear, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how lengths of actuators change: as z settles (k,), and with u (k, m)."""
+        settle, slope = np.empty(which.size), np.empty((which.size, len(self.names)))
+        for i in set(self.rod[which]):
+            here = self.rod[which] == i
+            gradient = self.tangent.block[i, :self.n, self.n + self.slot[which[here]]]
+            q = self.sim.solver.q_places[i]
+            settle[here] = gradient @ linear.settle[q]
+            slope[here] = gradient @ linear.slope[q]
+        return settle, slope
 
 
 def whole_tangent(tangent: Tangent, moves: bool) -> np.ndarray:
@@ -302,48 +307,68 @@ class _Limits:
         self.mechanics, self.model = mechanics, mechanics.sim.model
         m = len(mechanics.names)
         self.least, self.most = np.full(m, -np.inf), np.full(m, np.inf)
-        self.command_range = [_command_range(name, actuator, (bounds or {}).get(name))
-                              for name, actuator in zip(mechanics.names, mechanics.actuators)]
+        ranges = [_command_range(name, actuator, (bounds or {}).get(name))
+                  for name, actuator in zip(mechanics.names, mechanics.actuators)]
+        self.command_least, self.command_most = np.array(ranges).T
+        self.box = np.concatenate([np.eye(m), -np.eye(m)])
+        self.pulls = np.array([isinstance(a, Tendon) for a in mechanics.actuators])
         for name in bounds or {}:
             if name not in mechanics.names:
                 raise UnknownName('bounds', name, mechanics.names)
-        self.measured = []
+        measured = []
         for j, (actuator, (least, most)) in enumerate(
-                zip(mechanics.actuators, self.command_range)):
+                zip(mechanics.actuators, ranges)):
             if actuator.command in ('tension', 'length'):
                 self.least[j], self.most[j] = least, most
             elif actuator.command == 'pressure':
                 self.least[j], self.most[j] = -most, -least
             else:
-                self.measured.append(j)
+                measured.append(j)
                 self.least[j] = 0.0 if isinstance(actuator, Tendon) else -np.inf
                 if isinstance(actuator, Chamber):
                     self.most[j] = actuator.ambient_pressure
+        self.measured = np.array(measured, dtype=int)
+        self._coefficients()
         rest = mechanics.rest_length - mechanics.first
         self.least[mechanics.leg] = np.maximum(
             self.least[mechanics.leg], rest + 1e-3 * mechanics.first)
 
-    def command(self, j: int, u: float, length: float) -> tuple[float, float, float]:
-        """Return a command, and its slopes with the actuator's length and with u."""
-        actuator = self.mechanics.actuators[j]
-        if isinstance(actuator, Tendon) and actuator.command == 'displacement':
-            rest = self.model.rest_lengths[self.mechanics.rod[j], self.mechanics.slot[j]]
-            taken = rest - length + actuator.compliance * (u - actuator.pretension)
-            return float(taken), -1.0, actuator.compliance
-        if isinstance(actuator, Chamber) and actuator.command == 'volume':
-            return length, 1.0, 0.0
-        if isinstance(actuator, Chamber) and actuator.command == 'amount':
-            thermal = GAS_CONSTANT * actuator.temperature
-            volume, pressure = length + actuator.dead_volume, actuator.ambient_pressure - u
-            return pressure * volume / thermal, pressure / thermal, -volume / thermal
-        return (-u if isinstance(actuator, Chamber) else u), 0.0, 1.0
+    def _coefficients(self) -> None:
+        """Write commands as constant + by_length length + by_u u; gas has its own law."""
+        mechanics, m = self.mechanics, len(self.mechanics.names)
+        self.constant, self.by_length, self.by_u = np.zeros(m), np.zeros(m), np.ones(m)
+        self.gas = [j for j, a in enumerate(mechanics.actuators) if a.command == 'amount']
+        for j, actuator in enumerate(mechanics.actuators):
+            if isinstance(actuator, Tendon) and actuator.command == 'displacement':
+                rest = self.model.rest_lengths[mechanics.rod[j], mechanics.slot[j]]
+                self.constant[j] = rest - actuator.compliance * actuator.pretension
+                self.by_length[j], self.by_u[j] = -1.0, actuator.compliance
+            elif isinstance(actuator, Chamber):
+                self.by_u[j] = 0.0 if actuator.command == 'volume' else -1.0
+                self.by_length[j] = 1.0 if actuator.command == 'volume' else 0.0
+
+    def values(
+        self, u: np.ndarray, length: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return commands, and their slopes with the actuator's length and with u, (m,) each."""
+        value = self.constant + self.by_length * length + self.by_u * u
+        by_length, by_u = self.by_length, self.by_u
+        if self.gas:
+            by_length, by_u = by_length.copy(), by_u.copy()
+        for j in self.gas:
+            chamber = self.mechanics.actuators[j]
+            assert isinstance(chamber, Chamber)
+            thermal = GAS_CONSTANT * chamber.temperature
+            volume, pressure = length[j] + chamber.dead_volume, chamber.ambient_pressure - u[j]
+            value[j] = pressure * volume / thermal
+            by_length[j], by_u[j] = pressure / thermal, -volume / thermal
+        return value, by_length, by_u
 
     def commands(self, z: np.ndarray, u: np.ndarray) -> dict[str, float]:
         """Return what to tell the actuators; a slack tendon is told to just fit."""
-        lengths = self.mechanics.lengths(z)
-        return {
-            name: float(np.clip(self.command(j, u[j], lengths[j])[0], *self.command_range[j]))
-            for j, name in enumerate(self.mechanics.names)}
+        value = self.values(u, self.mechanics.lengths(z))[0]
+        value = np.clip(value, self.command_least, self.command_most)
+        return dict(zip(self.mechanics.names, value.tolist()))
 
     def drives(self, commands: Mapping[str, float]) -> Drives:
         """Return the rules of the described commands."""
@@ -359,39 +384,37 @@ class _Limits:
         self, z: np.ndarray, u: np.ndarray, linear: _Linear, scale: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the limits of a step x = du / scale: C and b of ``C x >= b``."""
-        m = u.size
-        C, b = [np.eye(m), -np.eye(m)], [(self.least - u) / scale, (u - self.most) / scale]
-        lengths = self.mechanics.lengths(z) if self.measured else None
-        for j in self.measured:
-            assert lengths is not None
+        every, limit = self.box, np.concatenate([self.least - u, u - self.most])
+        limit /= np.concatenate([scale, scale])
+        if self.measured.size:
+            j = self.measured
             settle, slope = self.mechanics.length_rows(linear, j)
-            value, by_length, by_u = self.command(j, u[j], lengths[j])
-            row = by_length * slope
-            row[j] += by_u
+            value, by_length, by_u = (
+                x[j] for x in self.values(u, self.mechanics.lengths(z)))
+            row = by_length[:, None] * slope
+            row[np.arange(j.size), j] += by_u
             row, value = row * scale, value + by_length * settle
-            size = np.linalg.norm(row)
-            least, most = self.command_range[j]
-            if value > most and u[j] <= 0.0 and self.least[j] == 0.0:
-                C, b = [*C, -np.eye(m)[j:j + 1]], [*b, np.zeros(1)]  # slack, and stays so
-                most = np.inf
-            C += [row[None] / size, -row[None] / size]
-            b += [np.array([least - value]) / size, np.array([value - most]) / size]
-        every, limit = np.concatenate(C), np.concatenate(b)
+            size = np.linalg.norm(row, axis=1)
+            above = (value - self.command_most[j]) / size
+            stays = (above > 0.0) & (u[j] <= 0.0) & self.pulls[j]  # slack: may be told less
+            above[stays] = -np.inf
+            limit[u.size + j[stays]] = 0.0
+            row /= size[:, None]
+            every = np.concatenate([every, row, -row])
+            limit = np.concatenate([limit, (self.command_least[j] - value) / size, above])
         finite = np.isfinite(limit)
         return np.ascontiguousarray(every[finite]), limit[finite]
 
     def violation(self, z: np.ndarray, u: np.ndarray, sizes: np.ndarray) -> float:
         """Return the sum of squares by which measured commands are beyond their limits."""
-        if not self.measured:
+        if not self.measured.size:
             return 0.0
-        lengths, total = self.mechanics.lengths(z), 0.0
-        for j in self.measured:
-            value, by_length, _ = self.command(j, u[j], lengths[j])
-            least, most = self.command_range[j]
-            slack = u[j] <= 0.0 and self.least[j] == 0.0
-            beyond = max(least - value, 0.0 if slack else value - most, 0.0)
-            total += (beyond / sizes[j]) ** 2
-        return total
+        value = self.values(u, self.mechanics.lengths(z))[0]
+        slack = (u <= 0.0) & self.pulls
+        beyond = np.maximum(
+            self.command_least - value, np.where(slack, 0.0, value - self.command_most))
+        beyond = np.maximum(beyond, 0.0)[self.measured] / sizes[self.measured]
+        return float(beyond @ beyond)
 
 
 def _command_range(name: str, actuator: Any, further: Any) -> tuple[float, float]:
@@ -457,7 +480,7 @@ class _Task:
                 return _Aim(position, rotation, -1, None, offset, weights)
             name = robot.rod_name(robot.tip.rod)
         else:
-            name, offset = self._rod(field, target.rod), np.eye(4)
+            name, offset = self._rod(field, target.rod), HERE
         i, end = model.names.index(name), robot.rods[name].length
         s = end if target.at is None else check_number(
             f'{field}.at', target.at, least=0.0, most=end, unit='m')
@@ -488,6 +511,8 @@ class _Task:
             if len(aim.station.turn) > 1:
                 U, _, Vt = np.linalg.svd(R)
                 R = U @ Vt
+        if aim.offset is HERE:
+            return p, R, J
         arm = R @ aim.offset[:3, 3]
         J[:3] -= hat(arm) @ J[3:]
         return p + arm, R @ aim.offset[:3, :3], J
@@ -518,7 +543,8 @@ class _Task:
 
 @lru_cache(maxsize=8)
 def _matrix(pose: Pose) -> np.ndarray:
-    return pose.matrix()
+    g = pose.matrix()
+    return HERE if np.array_equal(g, HERE) else g
 
 
 def _checked_rotation(field: str, rotation: Any) -> np.ndarray | None:
@@ -619,7 +645,7 @@ class _Search:
             part = min(1.0, 0.5 * REACH / size) if size > 0.0 else 1.0
             z, u = z + part * step[:n], u + part * step[n:] * self.scale
             u[self.mechanics.leg] = np.clip(u, self.limits.least, None)[self.mechanics.leg]
-            if size < NEAR:
+            if size < 1e-3:
                 self.iterations += 1
                 return z, u
         return held
@@ -742,12 +768,12 @@ class InverseStatics:
             for kind in kinds])
         limits = _Limits(mechanics, None)
         self.command_sizes = np.ones(u.size)
-        for j in limits.measured:
-            _, slope = mechanics.length_rows(linear, j)
-            _, by_length, by_u = limits.command(j, u[j], mechanics.lengths(z)[j])
-            slope = by_length * slope
-            slope[j] += by_u
-            self.command_sizes[j] = np.linalg.norm(slope * self.scale)
+        j = limits.measured
+        if j.size:
+            _, by_length, by_u = limits.values(u, mechanics.lengths(z))
+            slope = by_length[j, None] * mechanics.length_rows(linear, j)[1]
+            slope[np.arange(j.size), j] += by_u[j]
+            self.command_sizes[j] = np.linalg.norm(slope * self.scale, axis=1)
 
     # --- Starts ---
 
@@ -756,8 +782,8 @@ class InverseStatics:
         sim, before = self.sim, self.sim.saved()
         try:
             sim.commands = {name: sim.rest_command(name) for name in sim.robot.actuators}
-            sim.statics({name: 'tension' for name in sim.robot.tendons}
-                        | {name: 'pressure' for name in sim.robot.chambers}, from_rest=True)
+            sim.statics(dict.fromkeys(sim.robot.tendons, 'tension')
+                        | dict.fromkeys(sim.robot.chambers, 'pressure'), from_rest=True)
             return self._present()
         finally:
             sim.restore(before)
@@ -864,7 +890,7 @@ class InverseStatics:
     ) -> Result:
         """Hold what was found against the equations of the described commands."""
         commands = limits.commands(z, u)
-        if limits.measured:
+        if limits.measured.size:
             z, stands = self.mechanics.equilibrium(z, u, limits.drives(commands))
         else:
             z, stands = self.mechanics.equilibrium(z, u, known=converged)

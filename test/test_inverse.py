@@ -155,7 +155,7 @@ def test_further_bounds_hold(arm):
 
 def test_displacements_stay_within_their_limits():
     inverse = InverseStatics(simulator('three_segment_arm'))
-    bounds = {name: (-0.001, 0.001) for name in inverse.sim.robot.tendons}
+    bounds = dict.fromkeys(inverse.sim.robot.tendons, (-0.001, 0.001))
     result = inverse.solve([Target([0.15, 0.0, 0.05])], bounds=bounds)
     assert max(map(abs, result.commands.values())) <= 0.001
     assert not result.met
@@ -176,8 +176,8 @@ def test_best_effort_is_that_of_a_general_minimiser(arm):
         away = sim.tip_pose()[:3, 3] - target
         return away @ away, 2.0 * away @ command_jacobian(sim)[:3]
 
-    best = min((minimize(distance, x, jac=True, bounds=[(0.0, 2.0)] * 4, options={
-        'ftol': 1e-14, 'gtol': 1e-10}).fun for x in (np.ones(4), [1.5, 0.5, 0, 0], np.zeros(4))))
+    best = min(minimize(distance, x, jac=True, bounds=[(0.0, 2.0)] * 4, options={
+        'ftol': 1e-14, 'gtol': 1e-10}).fun for x in (np.ones(4), [1.5, 0.5, 0, 0], np.zeros(4)))
     assert result.position_errors[0] <= np.sqrt(best) * (1.0 + 1e-4)
 
 
