@@ -141,7 +141,7 @@ class Simulator:
 
     @property
     def loads(self) -> Any:
-        """Loads that act now, but for the stress of legs that are fed; replaced when they change."""
+        """Loads that act now, without the stress of fed legs; another object when they change."""
         return self._loads
 
     def reached(self, name: str) -> float:

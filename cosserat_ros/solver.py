@@ -311,7 +311,7 @@ class SystemSolver:
          self._equilibrium) = saved
 
     def go_to(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
-        """Stand still at z, in equilibrium or not; R is the attitude its platform's turn adds to."""
+        """Stand still at z, in equilibrium or not; its platform's turn is counted from R."""
         if R is not None:
             self._platform = self._platform._replace(R=np.array(R, dtype=float))
         still = np.zeros(z.size)
