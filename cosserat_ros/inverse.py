@@ -604,10 +604,11 @@ class _Search:
         for phase in _phases(damping):
             done = False
             while point is not None and self.iterations < MOST and not done:
+                done = not phase.pulled and float(np.abs(point.error).max()) < EXACT
+                if done:
+                    break
                 step = self._step(point, phase, lam)
-                error = float(np.abs(point.error).max())
-                done = step.gain <= phase.enough * step.merit or lam > STIFFEST or (
-                    error < EXACT and not phase.pulled)
+                done = step.gain <= phase.enough * step.merit or lam > STIFFEST
                 if done:
                     break
                 self.iterations += 1

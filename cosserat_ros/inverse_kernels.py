@@ -1,6 +1,4 @@
-"""
-The compiled parts of :mod:`cosserat_ros.inverse`: motion of stations, small quadratic programs.
-"""
+"""The compiled parts of `cosserat_ros.inverse`: motion of stations, quadratic programs."""
 
 from __future__ import annotations
 
@@ -149,6 +147,41 @@ def _most_violated(C, b, x, active, count, tolerance):
     return p, worst
 
 
+@inner
+def _free_minimum(L, a, C):
+    """Return ``-G^-1 a``, and C in the coordinates in which G is 1, for ``G^-1 = L^T L``."""
+    n, m = a.size, C.shape[0]
+    B, x = np.zeros((m, n)), np.zeros(n)
+    for k in range(n):
+        part = 0.0
+        for c in range(n):
+            part += L[k, c] * a[c]
+            for i in range(m):
+                B[i, k] += L[k, c] * C[i, c]
+        for c in range(n):
+            x[c] -= L[k, c] * part
+    return x, B
+
+
+@inner
+def _length(gap, square, whole, count, pull, along):
+    """Return how far to go to a limit, which active one gives way (-1: none), if x moves."""
+    moves = count < along.size - 1 and square > DEPENDENT * whole
+    step, drop = -gap / square if moves else np.inf, -1
+    for k in range(count):
+        if along[k] > 0.0 and pull[k] < step * along[k]:
+            step, drop = pull[k] / along[k], k
+    return step, drop, moves
+
+
+@inner
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
 @kernel
 def least_quadratic(G, a, C, b, tolerance):
     """
@@ -173,16 +206,7 @@ def least_quadratic(G, a, C, b, tolerance):
     """
     n, m = a.size, b.size
     L = np.linalg.inv(np.linalg.cholesky(G))  # G^-1 = L^T L
-    B = np.zeros((m, n))
-    x = np.zeros(n)
-    for k in range(n):
-        part = 0.0
-        for c in range(n):
-            part += L[k, c] * a[c]
-            for i in range(m):
-                B[i, k] += L[k, c] * C[i, c]
-        for c in range(n):
-            x[c] -= L[k, c] * part
+    x, B = _free_minimum(L, a, C)
     active, count, pull = np.zeros(n + 1, dtype=np.int64), 0, np.zeros(n + 1)
     Q, T, along = np.zeros((n + 1, n)), np.zeros((n + 1, n + 2)), np.zeros(n + 1)
     p, gap = _most_violated(C, b, x, active, count, tolerance)
@@ -191,21 +215,14 @@ def least_quadratic(G, a, C, b, tolerance):
         if p < 0:
             return x, True
         rest = _project(B, active, count, p, Q, T, along)
-        square, whole = 0.0, 0.0
-        for i in range(n):
-            square += rest[i] * rest[i]
-            whole += B[p, i] * B[p, i]
-        full = -gap / square if count < n and square > DEPENDENT * whole else np.inf
-        step, drop = full, -1
-        for k in range(count):
-            if along[k] > 0.0 and pull[k] < step * along[k]:
-                step, drop = pull[k] / along[k], k
+        square = _dot(rest, rest)
+        step, drop, moves = _length(gap, square, _dot(B[p], B[p]), count, pull, along)
         if not np.isfinite(step):
             return x, False
         own += step
         for k in range(count):
             pull[k] -= step * along[k]
-        if np.isfinite(full):
+        if moves:
             gap += step * square
             for c in range(n):
                 for i in range(n):
