@@ -781,7 +781,10 @@ class InverseStatics:
     def _rest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, u and the platform's attitude of the robot at rest under its loads."""
         sim, before = self.sim, self.sim.saved()
+        wrench = sim.solver.system(sim.loads).platform.wrench
         try:
+            sim.solver.restore(sim.model.solver().saved())  # the platform too is where it was
+            sim.solver.load_platform(wrench)
             sim.commands = {name: sim.rest_command(name) for name in sim.robot.actuators}
             sim.statics(dict.fromkeys(sim.robot.tendons, 'tension')
                         | dict.fromkeys(sim.robot.chambers, 'pressure'), from_rest=True)
@@ -856,9 +859,11 @@ class InverseStatics:
         assert best is not None
         self._last = best[0].z, best[1], best[0].R
         if not best[0].met:
-            best = self._attempt(task, limits, goal, max(damping, SLUGGISH), 'last', False)
-            iterations += best[0].iterations
-            self._last = best[0].z, best[1], best[0].R
+            calm = self._attempt(task, limits, goal, max(damping, SLUGGISH), 'last', False)
+            iterations += calm[0].iterations
+            if calm[0].converged:
+                best = calm
+            self._last = (best[0].z, best[1], best[0].R) if best[0].converged else None
         return best[0]._replace(iterations=iterations)
 
     def _attempt(
