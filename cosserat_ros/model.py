@@ -53,7 +53,7 @@ class Fed(NamedTuple):
     stress: np.ndarray   # (k, N, 6) of the rest shape, which is another than that of the modes
 
 
-class _Feeding(NamedTuple):
+class Feeding(NamedTuple):
     """Of the fed parts of rods, and of the others."""
 
     elastic: np.ndarray
@@ -86,7 +86,7 @@ class Model:
             raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
         self.rods = self._discretise()
         self.fed_nodes = [self._fed_nodes(i) for i in range(len(self.rods))]
-        self._feed = self._feeding()
+        self.feeding = self._feeding()
         self._rest = np.array([  # lengths of the rods at rest, and of their first segments
             [robot.rods[name].length, robot.rods[name].segments[0].length]
             for name in self.names])
@@ -131,7 +131,7 @@ class Model:
         leg = any(leg.rod == self.names[i] for leg in self.robot.legs.values())
         return (self.rods[i].s < self.robot.rods[self.names[i]].breaks[1]) & leg
 
-    def _feeding(self) -> _Feeding:
+    def _feeding(self) -> Feeding:
         """Return the parts of the rods that feeding scales, and those that it does not."""
         fed = np.array(self.fed_nodes)[:, :, None]
 
@@ -142,14 +142,14 @@ class Model:
 
         inertia, stress = (np.array([value(d) for d in self.rods]) for value in (
             lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
-        return _Feeding(
+        return Feeding(
             grams('stiffness', fed), grams('stiffness', ~fed), grams('damping', fed),
             grams('damping', ~fed), np.where(fed, inertia, 0.0), np.where(fed, 0.0, inertia),
             np.where(fed, stress, 0.0))
 
     def fed(self, lengths: np.ndarray) -> Fed:
         """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
-        f, lam = self._feed, self.stretches(lengths)[:, None, None]
+        f, lam = self.feeding, self.stretches(lengths)[:, None, None]
         return Fed(f.elastic / lam + f.other_elastic, f.viscous / lam + f.other_viscous,
                    f.inertia * lam + f.other_inertia, f.stress * (1.0 / lam - 1.0))
 
@@ -226,7 +226,7 @@ class Model:
         command = np.zeros((len(self.rods), self.slots))
         for name, actuator in self._routed.items():
             mode = (modes or {}).get(name, actuator.command)
-            command[self.places[name]] = self._command(name, actuator, mode, commands[name])
+            command[self.places[name]] = self.told(name, actuator, mode, commands[name])
         return drives._replace(command=command)
 
     def _rules(self, modes: Mapping[str, str]) -> Drives:
@@ -246,7 +246,7 @@ class Model:
             d.scale[at] = self._stiffness(name)
         return d
 
-    def _command(
+    def told(
         self, name: str, actuator: Tendon | Chamber, mode: str, value: float,
     ) -> float:
         """Return a command as `Drives` takes it."""
@@ -363,6 +363,24 @@ class Stations:
         E = self._d.W.shape[0]
         return np.einsum('sk,ski->si', self._from_nodes,
                          values.reshape(E, self._m, -1)[self._element])
+
+    def shares(self, i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """
+        Return what makes up the pose of station i: arrays (N,), (K,) and (K,).
+
+        Its position is that of the base and the sum over the nodes of the first times ``R v``; its
+        rotation nearly the sum of the third times those of the chain's stations in the second.
+        """
+        d, m, e = self._d, self._m, self._element[i]
+        if self.s[i] >= d.breaks[-1]:
+            return d.w.copy(), d.end_station[-1:], np.ones(1)
+        nodes = slice(e * m, (e + 1) * m)
+        share = np.where(np.arange(d.s.size) < e * m, d.w, 0.0)
+        weight = self._from_all[i]
+        share[nodes] = weight[1:-1] @ d.W[e] + weight[-1] * d.w[nodes]
+        start = d.end_station[e - 1] if e else 0
+        turn = np.array([start, *d.station[nodes], d.end_station[e]])
+        return share, turn, weight.copy()
 
     def spread(self, i: int, wrench: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return line force and moment (N, 3) that do the work of a wrench (6,) at station i."""

@@ -137,3 +137,27 @@ def compliance(sim: Simulator, rod: str | None = None, at: float | None = None) 
     """Return the static motion of a station with force and moment there, (6, 6)."""
     columns = wrench_columns(sim, rod, at)
     return -station_jacobian(sim, rod, at) @ np.linalg.solve(tangent(sim), columns)
+
+
+def unstable_directions(sim: Simulator) -> int:
+    """
+    Return in how many ways the present equilibrium would be left: 0 if it is stable.
+
+    Newton's method finds unstable equilibria as well as stable ones. The tangent's rows of closed
+    drives and held tips are scaled so that it is symmetric; each of them adds a negative
+    eigenvalue that is none of the energy's.
+    """
+    K, moves = tangent(sim), sim.solver.moves
+    ruled = np.flatnonzero(~moves)
+    slope, force = K[np.ix_(ruled, moves)], K[np.ix_(moves, ruled)].T
+    square = np.einsum('ij,ij->i', force, force)
+    factor = np.einsum('ij,ij->i', slope, force) / np.where(square > 0.0, square, 1.0)
+    held = np.abs(factor) > 0.0
+    K[ruled[held]] /= factor[held, None]
+    kept = moves.copy()
+    kept[ruled[held]] = True
+    size = np.where(sim.solver.strain_scale > 0.0, 1.0 / np.where(
+        moves, sim.solver.strain_scale, 1.0), 1.0)[kept]
+    scaled = size[:, None] * K[np.ix_(kept, kept)] * size
+    values = np.linalg.eigvalsh(0.5 * (scaled + scaled.T))
+    return int(np.sum(values < 0.0) - np.sum(held))

@@ -59,14 +59,14 @@ class Simulator:
             for d in self.model.rods]
         self._wrenches: dict[tuple[str, float], np.ndarray] = {}
         self._payloads: dict[str, Body] = {}
-        self.commands = {name: self._rest_command(name) for name in robot.actuators}
+        self.commands = {name: self.rest_command(name) for name in robot.actuators}
         self._reached = dict(self.commands)  # after rates and supply lines
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self._rubs = [name for name, tendon in robot.tendons.items()
                       if tendon.damping_friction or tendon.coulomb_friction]
         self._fed_loads = self._loads
 
-    def _rest_command(self, name: str) -> float:
+    def rest_command(self, name: str) -> float:
         """Return the command at which an actuator does nothing to the rest shape."""
         actuator = self.robot.actuators[name]
         if actuator.command in ('volume', 'length'):
@@ -140,6 +140,25 @@ class Simulator:
                 loads.line_force[i] += force
                 loads.line_moment[i] += moment
         self._loads = loads
+
+    @property
+    def loads(self) -> Any:
+        """Loads that act now, without the stress of fed legs; another object when they change."""
+        return self._loads
+
+    def reached(self, name: str) -> float:
+        """Return where a command has got to, after rates and supply lines."""
+        return self._reached[name]
+
+    def saved(self) -> tuple[Any, ...]:
+        """Return commands and state, for `restore`; loads are not among them."""
+        return dict(self.commands), dict(self._reached), self.solver.saved()
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Go back to commands and state that were `saved`."""
+        self.commands, self._reached = dict(saved[0]), dict(saved[1])
+        self.solver.restore(saved[2])
+        self._feed()
 
     # --- Motion ---
 

@@ -237,6 +237,11 @@ class SystemSolver:
         return self._moves
 
     @property
+    def strain_scale(self) -> np.ndarray:
+        """Size of each unknown as strain; 0 for efforts and reactions."""
+        return self._scale
+
+    @property
     def q_places(self) -> np.ndarray:
         """Where the amplitudes of the rods' modes are in z, (k, n)."""
         return self._q
@@ -297,6 +302,26 @@ class SystemSolver:
         d, x = self.rods[i], self.state(i)
         strain = (x.xi - d.rest_strain)[0, 2]
         return float(-d.stiffness[0, 2] * strain)
+
+    # --- Its state as a whole ---
+
+    def saved(self) -> tuple[Any, ...]:
+        """Return the present instant, for `restore`."""
+        return (self._past, self.bases, self.time, self._momentum, self._platform,
+                self._equilibrium)
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Go back to an instant that was `saved`."""
+        (self._past, self.bases, self.time, self._momentum, self._platform,
+         self._equilibrium) = saved
+
+    def go_to(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
+        """Stand still at z, in equilibrium or not; its platform's turn is counted from R."""
+        if R is not None:
+            self._platform = self._platform._replace(R=np.array(R, dtype=float))
+        still = np.zeros(z.size)
+        self._past, self._momentum = History(np.array(z, dtype=float), still, still), None
+        self._equilibrium = None
 
     # --- Solving ---
 
@@ -460,8 +485,7 @@ class SystemSolver:
         """
         check_number('dt', dt, above=0.0, unit='s')
         system = self.system(loads, drives)
-        before = (self._past, self.bases, self.time, self._momentum, self._platform,
-                  self._equilibrium)
+        before = self.saved()
         if self.free and self._momentum is None:
             self._momentum = self.momentum(loads)
         end = self.time + dt
@@ -486,8 +510,7 @@ class SystemSolver:
                     system = self.system(loads)
                 self.time = self.time + part if end - self.time > 1.5 * part else end
             elif part < self.LEAST_FRACTION * dt:
-                (self._past, self.bases, self.time, self._momentum, self._platform,
-                 self._equilibrium) = before
+                self.restore(before)
                 return solution._replace(z=self._past.q, iterations=iterations, parts=parts)
             else:
                 part *= 0.5
