@@ -290,7 +290,7 @@ def steps() -> list[Step]:
         remove(build / 'cosserat_ros', install / 'cosserat_ros')))
     all_steps.append(Step(
         'kernels', 'Compiling the numerics',
-        lambda: [*(part for part in files('cosserat_ros/**/*.py') if b'@kernel' in part),
+        lambda: [*(part for part in files('cosserat_ros/**/*.py') if b'kernels import' in part),
                  *(line for line in requirements().read_bytes().splitlines() if b'numba' in line)],
         warm_kernels, remove(STATE / 'kernels')))
     return all_steps
