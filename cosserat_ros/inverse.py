@@ -33,7 +33,7 @@ from .model import GAS_CONSTANT, Stations
 from .parts import Chamber, Leg, Pose, Tendon
 from .robot import Robot
 from .simulator import Simulator
-from .system import CONVERGED, equations, Inverse, newton, System, Tangent
+from .system import CONVERGED, equations, Inverse, newton, System, Tangent, whole_tangent
 
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
@@ -269,19 +269,6 @@ class _Mechanics:
             settle[here] = gradient @ linear.settle[q]
             slope[here] = gradient @ linear.slope[q]
         return settle, slope
-
-
-def whole_tangent(tangent: Tangent, moves: bool) -> np.ndarray:
-    """Return a tangent as one matrix."""
-    k, B = tangent.block.shape[:2]
-    end, P = k * B, 6 * moves
-    A = np.zeros((end + P, end + P))
-    for i in range(k):
-        rod = slice(i * B, (i + 1) * B)
-        A[rod, rod] = tangent.block[i]
-        A[rod, end:], A[end:, rod] = tangent.column[i, :, :P], tangent.row[i, :P]
-    A[end:, end:] = tangent.corner[:P, :P]
-    return A
 
 
 def _strain_matrix(d: Any) -> np.ndarray:

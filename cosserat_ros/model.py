@@ -202,7 +202,7 @@ class Model:
 
     def _rest_length(self, name: str) -> float:
         i, slot = self.places[name]
-        d, a = self.rods[i], self.paths[i] if hasattr(self, 'paths') else self._paths(i)
+        d, a = self.rods[i], self.paths[i]
         v, u = d.rest_strain[:, :3], d.rest_strain[:, 3:]
         c = v + np.cross(u, a.r[slot]) + a.r_s[slot]
         return float(a.weight[slot] @ np.linalg.norm(c, axis=1))

@@ -410,7 +410,7 @@ class SystemSolver:
 
     def _rest(self) -> np.ndarray:
         """Return the unknowns of the rods at rest; the platform stays."""
-        z = np.where(self._moves, 0.0, self._past.q * 0.0)
+        z = np.zeros(self._scale.size)
         if self._platform.moves:
             z[-6:] = self._past.q[-6:]
         return z[self._held]
@@ -596,9 +596,7 @@ class RodSolver(SystemSolver):
 
     def _checked(self, given: Any, expected: Any) -> Any:
         """Return arrays for kernels: a stack of one."""
-        if isinstance(given, Loads):
-            return _with_axis(super()._checked(given, one_of(expected, 0)))
-        if isinstance(given, Drives):
+        if isinstance(given, (Loads, Drives)):
             return _with_axis(super()._checked(given, one_of(expected, 0)))
         return super()._checked(given, expected)
 

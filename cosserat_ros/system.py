@@ -412,13 +412,20 @@ def unbalance_and_jacobian(
     r, tangent = np.empty(z.size), Tangent(
         np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)))
     equations(system, z, z_t, z_tt, cV, cA, True, r, tangent)
-    A = np.zeros((z.size, z.size))
+    return r, whole_tangent(tangent, system.platform.moves)
+
+
+def whole_tangent(tangent: Tangent, moves: bool) -> np.ndarray:
+    """Return a tangent as one matrix, square."""
+    k, B = tangent.block.shape[:2]
+    end, P = k * B, 6 * moves
+    A = np.zeros((end + P, end + P))
     for i in range(k):
         rod = slice(i * B, (i + 1) * B)
         A[rod, rod] = tangent.block[i]
-        A[rod, k * B:], A[k * B:, rod] = tangent.column[i, :, :P], tangent.row[i, :P]
-    A[k * B:, k * B:] = tangent.corner[:P, :P]
-    return r, A
+        A[rod, end:], A[end:, rod] = tangent.column[i, :, :P], tangent.row[i, :P]
+    A[end:, end:] = tangent.corner[:P, :P]
+    return A
 
 
 # --- Newton --------------------------------------------------------------------------------------
