@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import add_curvature, lengths_and_gradients
-from .kernels import inner
+from .kernels import inner, remote
 from .kinematics import (
     add,
     add_cross,
@@ -231,7 +231,7 @@ class Balance(NamedTuple):
     gradient: np.ndarray  # (m, N, 6) of their lengths, see `lengths_and_gradients`
 
 
-@inner
+@remote
 def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
     """
     Return the generalised forces out of balance, and the state they belong to.
@@ -289,7 +289,7 @@ def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
 
 # --- Tangent -------------------------------------------------------------------------------------
 
-@inner
+@remote
 def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
     """
     Return the derivatives of the residual and of the tip with the coordinates.

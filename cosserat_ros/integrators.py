@@ -2,60 +2,93 @@ r"""
 Implicit time schemes: velocities and accelerations of the new instant, linear in its coordinates.
 
 Every scheme says ``q_t = cV q + hV`` and ``q_tt = cA q + hA`` with the history in hV and hA (Till
-2019, eq. 5; Boyer 2023, eq. 58). The step size may change from step to step. A start at rest has a
-history at rest: nothing jumps.
+2019, eq. 5; Boyer 2023, eq. 58). These are sums over the history, so that a scheme is a few
+numbers for each step size, which may change from step to step. A start at rest has a history at
+rest: nothing jumps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from .checked import Checked, number
 
+# Rows of a history (6, n): the last instant; q and q_t of the one before; and the auxiliary
+# acceleration of the generalised-alpha scheme, which lags behind q_tt.
+Q, Q_T, Q_TT, BEFORE, BEFORE_T, LAGGING = np.eye(6)
+ROWS = 6
+
 
 class Rule(NamedTuple):
-    """``q_t = cV q + hV`` [1/s], ``q_tt = cA q + hA`` [1/s^2] at the end of one step."""
-
-    cV: float
-    hV: np.ndarray
-    cA: float
-    hA: np.ndarray
-
-
-class History(NamedTuple):
     """
-    What a scheme remembers: the last instant, the one before, and the step between them.
+    One step, as numbers: of the new coordinates, and of the history's rows.
 
-    `a` is the auxiliary acceleration of the generalised-alpha scheme, which lags behind q_tt.
+    For q_t [1/s], q_tt [1/s^2] and the auxiliary acceleration [1/s^2] of the new instant.
     """
 
-    q: np.ndarray
-    q_t: np.ndarray
-    q_tt: np.ndarray
-    before: tuple[np.ndarray, np.ndarray] | None = None  # q and q_t one step earlier
-    dt: float = 0.0
-    a: np.ndarray | None = None
+    new: np.ndarray    # (3,) cV, cA, and the same for the auxiliary acceleration
+    past: np.ndarray   # (3, 6) whose sums are hV, hA, ...
+    guess: np.ndarray  # (6,) whose sum is a first guess of q
+
+
+STILL = Rule(np.zeros(3), np.zeros((3, ROWS)), Q)
+"""Of statics."""
+
+
+def begin(q: np.ndarray, q_t: np.ndarray, q_tt: np.ndarray) -> np.ndarray:
+    """Return the history (6, n) of a start; that before it is not known, see `Scheme.rule`."""
+    return np.array([q, q_t, q_tt, q, q_t, q_tt], dtype=float)
+
+
+Lines = tuple[float, np.ndarray, float, np.ndarray]
+"""cV, hV, cA and hA; hV and hA as weights of the history's rows."""
 
 
 class _Stepping(Checked):
     """What the schemes share."""
 
-    def advance(self, past: History, rule: Rule, q: np.ndarray, dt: float) -> History:
-        """Return the history after a step of dt [s] by `rule` that ended at q."""
-        return History(q, rule.cV * q + rule.hV, rule.cA * q + rule.hA, (past.q, past.q_t), dt)
+    def lines(self, dt: float, previous: float) -> Lines:
+        """Return what makes the scheme; for the parameters, see `rule`."""
+        raise NotImplementedError
+
+    def auxiliary(self, dt: float) -> tuple[float, np.ndarray] | None:
+        """Return the line of the auxiliary acceleration, if there is one."""
+        return None
+
+    def rule(self, dt: float, previous: float = 0.0) -> Rule:
+        """
+        Return the rule of a step.
+
+        Parameters
+        ----------
+        dt, previous : float
+            This step, and the one before; 0 for the latter at a start [s].
+
+        """
+        return _rule(self, dt, previous)
+
+
+@lru_cache(maxsize=64)
+def _rule(scheme: _Stepping, dt: float, previous: float) -> Rule:
+    cV, hV, cA, hA = scheme.lines(dt, previous)
+    c, h = scheme.auxiliary(dt) or (cA, hA)
+    # Adams and Bashforth's: accelerations of what a large step does not resolve would mislead.
+    change = 0.5 * dt * ((Q_T - BEFORE_T) / previous if previous else Q_TT)
+    return Rule(np.array([cV, cA, c]), np.array([hV, hA, h]), Q + dt * (Q_T + change))
 
 
 @dataclass(frozen=True)
 class BackwardEuler(_Stepping):
     """First order, strongly damped."""
 
-    def rule(self, past: History, dt: float) -> Rule:
-        """Return the rule of a step of dt [s]."""
-        hV = -past.q / dt
-        return Rule(1.0 / dt, hV, 1.0 / dt ** 2, (hV - past.q_t) / dt)
+    def lines(self, dt: float, previous: float) -> Lines:
+        """Return cV, hV, cA and hA."""
+        hV = -Q / dt
+        return 1.0 / dt, hV, 1.0 / dt ** 2, (hV - Q_T) / dt
 
 
 @dataclass(frozen=True)
@@ -69,19 +102,18 @@ class BDFAlpha(_Stepping):
 
     alpha: float = number('-', least=-0.5, most=0.0, default=-0.2)
 
-    def rule(self, past: History, dt: float) -> Rule:
-        """Return the rule of a step of dt [s]."""
-        previous = past.dt or dt
-        q2, q2_t = past.before or (past.q - previous * past.q_t, past.q_t - previous * past.q_tt)
-        ratio = dt / previous
+    def lines(self, dt: float, previous: float) -> Lines:
+        """Return cV, hV, cA and hA."""
+        q2, q2_t = (BEFORE, BEFORE_T) if previous else (Q - dt * Q_T, Q_T - dt * Q_TT)
+        ratio = dt / (previous or dt)
         second = self.alpha * 2.0 * ratio / (1.0 + ratio)  # of (1, -1 - ratio, ratio), dt^2 y_tt
         c0 = ((1.0 + 2.0 * ratio) / (1.0 + ratio) + second) / dt
         c1 = -(1.0 + ratio) * (1.0 + second) / dt
         c2 = (ratio ** 2 / (1.0 + ratio) + ratio * second) / dt
         cV, c1, c2, alpha = (c / (1.0 + self.alpha) for c in (c0, c1, c2, self.alpha))
-        hV = c1 * past.q + c2 * q2 + alpha * past.q_t
-        hA = cV * hV + c1 * past.q_t + c2 * q2_t + alpha * past.q_tt
-        return Rule(cV, hV, cV ** 2, hA)
+        hV = c1 * Q + c2 * q2 + alpha * Q_T
+        hA = cV * hV + c1 * Q_T + c2 * q2_t + alpha * Q_TT
+        return cV, hV, cV ** 2, hA
 
 
 @dataclass(frozen=True)
@@ -90,7 +122,7 @@ class GeneralisedAlpha(_Stepping):
     Second order, with chosen damping of high frequencies (Chung and Hulbert 1993).
 
     In the form of Arnold and Bruels (2007): the equations hold at the new instant, and an
-    auxiliary acceleration `a` lags behind q_tt.
+    auxiliary acceleration lags behind q_tt.
 
     Parameters
     ----------
@@ -109,23 +141,19 @@ class GeneralisedAlpha(_Stepping):
         gamma = 0.5 - alpha_m + alpha_f
         return alpha_m, alpha_f, 0.25 * (gamma + 0.5) ** 2, gamma
 
-    def rule(self, past: History, dt: float) -> Rule:
-        """Return the rule of a step of dt [s]."""
-        alpha_m, alpha_f, beta, gamma = self.constants
-        a = past.q_tt if past.a is None else past.a
-        c = 1.0 / (beta * dt ** 2)
-        h = -c * (past.q + dt * past.q_t) - (0.5 - beta) / beta * a  # the new a is c q + h
-        lag = (1.0 - alpha_m) / (1.0 - alpha_f)
-        return Rule(
-            gamma * dt * c, past.q_t + dt * ((1.0 - gamma) * a + gamma * h),
-            lag * c, lag * h + (alpha_m * a - alpha_f * past.q_tt) / (1.0 - alpha_f))
-
-    def advance(self, past: History, rule: Rule, q: np.ndarray, dt: float) -> History:
-        """Return the history after a step of dt [s] by `rule` that ended at q."""
+    def auxiliary(self, dt: float) -> tuple[float, np.ndarray]:
+        """Return c and h: the new auxiliary acceleration is c q + h."""
         _, _, beta, _ = self.constants
-        a = past.q_tt if past.a is None else past.a
-        a = (q - past.q - dt * past.q_t) / (beta * dt ** 2) - (0.5 - beta) / beta * a
-        return super().advance(past, rule, q, dt)._replace(a=a)
+        c = 1.0 / (beta * dt ** 2)
+        return c, -c * (Q + dt * Q_T) - (0.5 - beta) / beta * LAGGING
+
+    def lines(self, dt: float, previous: float) -> Lines:
+        """Return cV, hV, cA and hA."""
+        alpha_m, alpha_f, _, gamma = self.constants
+        c, h = self.auxiliary(dt)
+        lag = (1.0 - alpha_m) / (1.0 - alpha_f)
+        return (gamma * dt * c, Q_T + dt * ((1.0 - gamma) * LAGGING + gamma * h),
+                lag * c, lag * h + (alpha_m * LAGGING - alpha_f * Q_TT) / (1.0 - alpha_f))
 
 
 @dataclass(frozen=True)
@@ -135,13 +163,11 @@ class Newmark(_Stepping):
     beta: float = number('-', above=0.0, most=0.5, default=0.25)
     gamma: float = number('-', least=0.5, most=1.0, default=0.5)
 
-    def rule(self, past: History, dt: float) -> Rule:
-        """Return the rule of a step of dt [s]."""
+    def lines(self, dt: float, previous: float) -> Lines:
+        """Return cV, hV, cA and hA."""
         c = 1.0 / (self.beta * dt ** 2)
-        h = -c * (past.q + dt * past.q_t) - (0.5 - self.beta) / self.beta * past.q_tt
-        return Rule(
-            self.gamma * dt * c,
-            past.q_t + dt * ((1.0 - self.gamma) * past.q_tt + self.gamma * h), c, h)
+        h = -c * (Q + dt * Q_T) - (0.5 - self.beta) / self.beta * Q_TT
+        return self.gamma * dt * c, Q_T + dt * ((1.0 - self.gamma) * Q_TT + self.gamma * h), c, h
 
 
 Scheme = BackwardEuler | BDFAlpha | GeneralisedAlpha | Newmark

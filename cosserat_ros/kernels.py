@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numba.extending
 
 F = TypeVar('F', bound=Callable)
 
@@ -37,8 +38,11 @@ def kernel(function: F) -> F:
     Division by zero gives inf or NaN as in numpy, not an exception, so that the hot loops have no
     error branches; callers check what they return.
     """
-    compiled: Any = numba.njit(error_model='numpy')(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT is set
+    return _cached(numba.njit(error_model='numpy')(function))
+
+
+def _cached(compiled: Any) -> Any:
+    if not hasattr(compiled, 'enable_caching'):  # NUMBA_DISABLE_JIT is set
         return compiled
     try:
         compiled.enable_caching()
@@ -55,12 +59,51 @@ def inner(function: F) -> F:
     return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
-def part(function: F) -> F:
+def remote(function: F) -> F:
     """
-    Make `function` a part of the kernels that call it, compiled there and not on its own.
+    Compile `function` once, to be called from kernels by its address: see `call`.
 
-    numba compiles every function by itself and then again within each caller: this saves one
-    round for a thin layer.
+    numba takes the code of all that a kernel calls into it, and optimises it anew in each. For
+    what is large this would be most of the time that compiling takes.
     """
-    compiled: Any = numba.njit(error_model='numpy', inline='always')(function)
-    return compiled
+    njit: Any = numba.njit
+    return _cached(njit(
+        error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def address(function: Any, *arguments: Any) -> int:
+    """Return where the code of a `remote` function is, for arguments of these types."""
+    if numba.config.DISABLE_JIT:
+        return 0
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    function.compile(types)
+    result = function.overloads[types]
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+def _call(typing_context, function, address, arguments):
+    """In a kernel: call a `remote` function at its `address` with a tuple of arguments."""
+    types = tuple(arguments)
+    function.dispatcher.compile(types)
+    result = function.dispatcher.overloads[types].signature.return_type
+
+    def generate(context, builder, signature, values):
+        convention = context.call_conv
+        kind = convention.get_function_type(result, types)
+        pointer = builder.inttoptr(values[1], kind.as_pointer())
+        status, value = convention.call_function(
+            builder, pointer, result, types,
+            [builder.extract_value(values[2], i) for i in range(len(types))])
+        with builder.if_then(status.is_error, likely=False):
+            convention.return_status_propagate(builder, status)
+        return value
+
+    return result(function, address, arguments), generate
+
+
+if numba.config.DISABLE_JIT:
+    def call(function, address, arguments):
+        """Call a `remote` function."""
+        return function(*arguments)
+else:
+    call = numba.extending.intrinsic(_call)

@@ -26,27 +26,32 @@ from .actuators import (
 from .checked import check_number
 from .equations import Loads, no_loads
 from .errors import InvalidModel
-from .integrators import History, Rule, Scheme, SCHEMES
+from .integrators import begin, Rule, Scheme, SCHEMES, STILL
 from .kinematics import Base, free_base, kinematics, State
 from .lie import exp_so3, log_so3
 from .momentum import energy, Momentum, momentum
 from .strain import Discretisation
 from .system import (
+    Code,
     CONVERGED,
     Inverse,
     newton,
     NOT_FINITE,
+    one_of,
     Platform,
     RUNNING_OUT,
+    SINGULAR,
     stack,
     System,
     unbalance_and_jacobian,
+    with_code,
 )
 
 _REASONS = {
     CONVERGED: '',
     RUNNING_OUT: 'Newton ran out of iterations',
     NOT_FINITE: 'Newton left the finite numbers',
+    SINGULAR: 'the tangent is singular',
 }
 
 CLAMPED_TIP = np.eye(6)
@@ -162,17 +167,18 @@ class SystemSolver:
         self._given: Loads | None = None        # the last loads, as they came
         self._none = SystemSolver.no_loads(self)
         self._loads = self._none                # and as kernels take them
+        self._code = with_code(System(
+            self._rods, self._paths, self._stacked[1], free, self._drives, self._none,
+            self._platform, Code(0, 0, 0))).code
         self._equilibrium: System | None = None  # of the present state, while it is one
         self._lay_out()
-        z, z_t, z_tt = np.zeros((3, self._scale.size))
-        self._past = History(z, z_t, z_tt)
+        self._past, self._last_step = begin(*np.zeros((3, self._scale.size))), 0.0
         if free:
             b = self.bases[0]
-            for y, p, turn in ((self._past.q, b.p, np.zeros(3)), (self._past.q_t, b.p_t, b.Om),
-                               (self._past.q_tt, b.p_tt, b.Om_t)):
-                y[self.n:self.n + 6] = np.concatenate([p, turn])
+            self._past[:, self.n:self.n + 6] = begin(*(np.concatenate(pair) for pair in (
+                (b.p, np.zeros(3)), (b.p_t, b.Om), (b.p_tt, b.Om_t))))
         if self._platform.moves:
-            self._past.q[-6:-3] = self._platform.p
+            self._past[0, -6:-3] = self._platform.p
 
     def _lay_out(self) -> None:
         """Find where each unknown is, and make room for the tangent."""
@@ -195,7 +201,7 @@ class SystemSolver:
                        *([slice(k * B + 3, k * B + 6)] if P else [])]
         self._inverse = Inverse(np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)),
                                 np.empty((6, 6)))
-        self._inverse_of: tuple[float, float] | None = None  # cV and cA that it was made for
+        self._inverse_of: tuple[float, ...] | None = None  # `Rule.new` that it was made for
         # A floating rod's statics hold its base: the same without those six.
         self._held = np.ones(self._scale.size, dtype=bool)
         self._held[self.n:self.n + 6 * self.free] = False
@@ -210,26 +216,26 @@ class SystemSolver:
         """Return the motion of a rod's base at the present instant."""
         if not self.free:
             return self.bases[i]
-        return free_base(self.bases[i].R, *(y[self.n:self.n + 6] for y in self._past[:3]))
+        return free_base(self.bases[i].R, *self._past[:3, self.n:self.n + 6])
 
     def state(self, i: int = 0) -> State:
         """Return the kinematics of a rod at the present instant."""
-        return kinematics(self.rods[i], self.base(i), *(y[self._q[i]] for y in self._past[:3]))
+        return kinematics(self.rods[i], self.base(i), *self._past[:3, self._q[i]])
 
     @property
     def z(self) -> np.ndarray:
         """All unknowns at the present instant, see `cosserat_ros.system`."""
-        return self._past.q
+        return self._past[0]
 
     @property
     def z_t(self) -> np.ndarray:
         """Their rates; those of efforts and reactions are 0."""
-        return self._past.q_t
+        return self._past[1]
 
     @property
     def z_tt(self) -> np.ndarray:
         """Their accelerations; those of efforts and reactions are 0."""
-        return self._past.q_tt
+        return self._past[2]
 
     @property
     def moves(self) -> np.ndarray:
@@ -254,23 +260,23 @@ class SystemSolver:
     @property
     def q(self) -> np.ndarray:
         """Amplitudes of the strain modes, (k, n)."""
-        return self._past.q[self._q]
+        return self.z[self._q]
 
     @property
     def efforts(self) -> np.ndarray:
         """Efforts of the actuators, (k, m): tension [N], or minus the pressure [Pa]."""
-        return self._past.q[self._efforts]
+        return self.z[self._efforts]
 
     @property
     def reactions(self) -> np.ndarray:
         """Reactions at the tips, along their directions of hold, (k, j) [N, N m]."""
-        return self._past.q[self._reactions]
+        return self.z[self._reactions]
 
     @property
     def platform(self) -> Base:
         """Motion of the platform at the present instant."""
         if self._platform.moves:
-            return free_base(self._platform.R, *(y[-6:] for y in self._past[:3]))
+            return free_base(self._platform.R, *self._past[:3, -6:])
         return at_rest(self._platform.R, self._platform.p)
 
     def lengths(self) -> np.ndarray:
@@ -291,7 +297,7 @@ class SystemSolver:
     @property
     def rates(self) -> np.ndarray:
         """Rates of the strain modes' amplitudes, (k, n) [1/s]."""
-        return self._past.q_t[self._q]
+        return self.z_t[self._q]
 
     def gradients(self, i: int = 0) -> np.ndarray:
         """Return weighted slopes of an actuator's length with the strain, (m, N, 6)."""
@@ -307,21 +313,25 @@ class SystemSolver:
 
     def saved(self) -> tuple[Any, ...]:
         """Return the present instant, for `restore`."""
-        return (self._past, self.bases, self.time, self._momentum, self._platform,
-                self._equilibrium)
+        return (self._past, self._last_step, self.bases, self.time, self._momentum,
+                self._platform, self._equilibrium)
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         """Go back to an instant that was `saved`."""
-        (self._past, self.bases, self.time, self._momentum, self._platform,
-         self._equilibrium) = saved
+        (self._past, self._last_step, self.bases, self.time, self._momentum,
+         self._platform, self._equilibrium) = saved
 
     def go_to(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
         """Stand still at z, in equilibrium or not; its platform's turn is counted from R."""
         if R is not None:
             self._platform = self._platform._replace(R=np.array(R, dtype=float))
-        still = np.zeros(z.size)
-        self._past, self._momentum = History(np.array(z, dtype=float), still, still), None
+        self._stand(z)
         self._equilibrium = None
+
+    def _stand(self, z: np.ndarray) -> None:
+        """Make z the present instant, at rest."""
+        self._past, self._last_step = begin(z, *np.zeros((2, z.size))), 0.0
+        self._momentum = None
 
     # --- Solving ---
 
@@ -336,7 +346,7 @@ class SystemSolver:
         if self.bases is not self._stacked[0]:
             self._stacked = self.bases, stack(self.bases)
         return System(self._rods, self._paths, self._stacked[1], self.free, self._drives,
-                      self._loads, self._platform)
+                      self._loads, self._platform, self._code)
 
     def _checked(self, given: Any, expected: Any) -> Any:
         """Return arrays for kernels, which do not look: of one layout, and of expected shape."""
@@ -354,25 +364,28 @@ class SystemSolver:
             values.append(array)
         return type(expected)(*values)
 
-    def _solve(self, system: System, z: np.ndarray, rule: Rule) -> Solution:
-        known = self._inverse_of == (rule.cV, rule.cA) and rule.cA > 0.0
+    def _solve(
+        self, system: System, past: np.ndarray, rule: Rule,
+    ) -> tuple[np.ndarray, Solution]:
+        """Return the history at the next instant by `rule`, the old one if there is none."""
+        known = self._inverse_of == tuple(rule.new) and rule is not STILL
         self._inverse_of = None
         inverse, scale = self._inverse, self._scale
-        if z.size != scale.size:  # a floating rod, held in statics
-            B = z.size
+        if past.shape[1] != scale.size:  # a floating rod, held in statics
+            B = past.shape[1]
             scale = scale[self._held]
             inverse = Inverse(np.empty((1, B, B)), np.empty((1, B, 6)), np.empty((1, 6, B)),
                               inverse.schur)
-        try:
-            found, status, iterations, update, worst = newton(
-                system, z, rule.cV, rule.hV, rule.cA, rule.hA, scale, self.tolerance,
-                self.MOST, self.REACH, inverse, known)
-        except np.linalg.LinAlgError:
-            return Solution(z, False, 1, np.inf, np.inf, 1, 'the tangent is singular')
+        now, status, iterations, update, worst = newton(
+            system, past, rule, scale, self.tolerance, self.MOST, self.REACH, inverse, known)
         if status == CONVERGED:
-            self._inverse_of = (rule.cV, rule.cA)
-        return Solution(
-            found, status == CONVERGED, iterations, update, worst, 1, _REASONS[status])
+            self._inverse_of = tuple(rule.new)
+        return now, Solution(
+            now[0], status == CONVERGED, iterations, update, worst, 1, _REASONS[status])
+
+    def _balance(self, system: System, z: np.ndarray) -> Solution:
+        """Find the equilibrium next to z."""
+        return self._solve(system, begin(z, *np.zeros((2, z.size))), STILL)[1]
 
     def statics(
         self, loads: Loads, drives: Drives | None = None, from_rest: bool = False,
@@ -387,43 +400,38 @@ class SystemSolver:
         bases = [at_rest(b.R, b.p) for b in map(self.base, range(len(self.rods)))]
         system = self.system(loads, drives)._replace(bases=stack(bases), free=False)
         rest = self._rest()
-        present = rest if from_rest else self._past.q[self._held]
-        zeros = np.zeros(present.size)
-        rule = Rule(0.0, zeros, 0.0, zeros)
-        solution = self._solve(system, present, rule)
+        present = rest if from_rest else self.z[self._held]
+        solution = self._balance(system, present)
         origins = [(rest, _unloaded(system))]
         if self._equilibrium is not None and not from_rest:
             origins.insert(0, (present, self._equilibrium))
         for z, initial in origins:
             if not solution.converged:
                 earlier = solution.iterations
-                solution = self._continue(z, initial, system, rule)
+                solution = self._continue(z, initial, system)
                 solution = solution._replace(iterations=earlier + solution.iterations)
         if solution.converged:
-            z = self._past.q.copy()
+            z = self.z.copy()
             z[self._held] = solution.z
-            still = np.zeros(z.size)
-            self._past, self.bases = History(z, still, still), bases
-            self._momentum, self._equilibrium = None, system
+            self._stand(z)
+            self.bases, self._equilibrium = bases, system
             self._recentre()
-        return solution._replace(z=self._past.q)
+        return solution._replace(z=self.z)
 
     def _rest(self) -> np.ndarray:
         """Return the unknowns of the rods at rest; the platform stays."""
         z = np.zeros(self._scale.size)
         if self._platform.moves:
-            z[-6:] = self._past.q[-6:]
+            z[-6:] = self.z[-6:]
         return z[self._held]
 
-    def _continue(
-        self, z: np.ndarray, initial: System, system: System, rule: Rule,
-    ) -> Solution:
+    def _continue(self, z: np.ndarray, initial: System, system: System) -> Solution:
         """Go from one equilibrium to another system, as Newton allows."""
         initial = self._as_equilibrium(z, initial, system)
         done, step, parts, iterations = 0.0, 0.25, 0, 0
         while True:
             fraction = min(1.0, done + step)
-            solution = self._solve(_mixed(initial, system, fraction), z, rule)
+            solution = self._balance(_mixed(initial, system, fraction), z)
             iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
                 z, done, step = solution.z, fraction, 2.0 * step
@@ -432,7 +440,7 @@ class SystemSolver:
             if done == 1.0 or step < self.LEAST_FRACTION:
                 short = f'{solution.message}, after {100.0 * done:.1f} % of the way to these loads'
                 return solution._replace(
-                    z=z if done == 1.0 else self._past.q[self._held], converged=done == 1.0,
+                    z=z if done == 1.0 else self.z[self._held], converged=done == 1.0,
                     iterations=iterations, parts=parts, message='' if done == 1.0 else short)
 
     def _as_equilibrium(self, z: np.ndarray, initial: System, system: System) -> System:
@@ -462,7 +470,7 @@ class SystemSolver:
         if self._motion:
             self.bases = [self._motion(self.bases[0], self.time, 0.0)]
         system = self.system(loads, drives)
-        z, z_t = self._past.q, self._past.q_t
+        z, z_t = self.z, self.z_t
         still = np.zeros(z.size)
         (r, K), (_, mass) = (
             unbalance_and_jacobian(system, z, z_t, still, 0.0, cA) for cA in (0.0, 1.0))
@@ -474,7 +482,7 @@ class SystemSolver:
             return False
         if not np.isfinite(z_tt).all():
             return False
-        self._past, self._momentum = History(z, z_t, z_tt), None
+        self._past, self._last_step, self._momentum = begin(z, z_t, z_tt), 0.0, None
         return True
 
     def step(self, loads: Loads, dt: float, drives: Drives | None = None) -> Solution:
@@ -491,16 +499,14 @@ class SystemSolver:
         end = self.time + dt
         part, iterations, parts = dt, 0, 0
         while self.time < end:
-            past = self._past
-            rule = self.scheme.rule(past, part)
-            guess = past.q + part * past.q_t + 0.5 * part ** 2 * past.q_tt
+            rule = self.scheme.rule(part, self._last_step)
             if self._motion:
                 moved = [self._motion(self.bases[0], self.time + part, part)]
                 system = system._replace(bases=stack(moved))
-            solution = self._solve(system, guess, rule)
+            now, solution = self._solve(system, self._past, rule)
             iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
-                self._advance(past, rule, solution.z, part)
+                self._past, self._last_step, self._equilibrium = now, part, None
                 if self._motion:
                     self.bases = moved
                 if self._momentum is not None:
@@ -511,18 +517,10 @@ class SystemSolver:
                 self.time = self.time + part if end - self.time > 1.5 * part else end
             elif part < self.LEAST_FRACTION * dt:
                 self.restore(before)
-                return solution._replace(z=self._past.q, iterations=iterations, parts=parts)
+                return solution._replace(z=self.z, iterations=iterations, parts=parts)
             else:
                 part *= 0.5
         return solution._replace(iterations=iterations, parts=parts)
-
-    def _advance(self, past: History, rule: Rule, z: np.ndarray, dt: float) -> None:
-        """Make z the present instant; efforts and reactions have no rates."""
-        now = self.scheme.advance(past, rule, z, dt)
-        if not self._moves.all():
-            for rate in (now.q_t, now.q_tt, *([] if now.a is None else [now.a])):
-                rate[~self._moves] = 0.0
-        self._past, self._equilibrium = now, None
 
     def _keep_momentum(self, before: Momentum, loads: Loads, dt: float) -> Momentum:
         """
@@ -533,9 +531,7 @@ class SystemSolver:
         """
         now = self.momentum(loads)
         value = before.value + 0.5 * dt * (before.rate + now.rate)
-        q_t = self._past.q_t.copy()
-        q_t[self.n:self.n + 6] += np.linalg.solve(now.locked, value - now.value)
-        self._past = self._past._replace(q_t=q_t)
+        self._past[1, self.n:self.n + 6] += np.linalg.solve(now.locked, value - now.value)
         return now._replace(value=value)
 
     def _recentre(self) -> None:
@@ -544,14 +540,9 @@ class SystemSolver:
             self.bases = [self.base()]
         if self._platform.moves:
             self._platform = self._platform._replace(R=self.platform.R)
-        z, before = self._past.q.copy(), self._past.before
         for turn in self._turns:
-            if before is not None:
-                earlier = before[0].copy()
-                earlier[turn] = -z[turn]
-                before = (earlier, before[1])
-            z[turn] = 0.0
-        self._past = self._past._replace(q=z, before=before)
+            self._past[3, turn] = -self.z[turn]
+            self._past[0, turn] = 0.0
 
     def energy(self, loads: Loads) -> float:
         """Return kinetic, elastic and gravitational energy of the rods and what they carry [J]."""
@@ -630,19 +621,11 @@ class RodSolver(SystemSolver):
         first = self.n + 6 * self.free + self.paths[0].flat.size
         self._lay_out()
         none = np.zeros(len(hold))
-        self._past = History(
-            np.concatenate([self._past.q[:first], reaction]),
-            np.concatenate([self._past.q_t[:first], none]),
-            np.concatenate([self._past.q_tt[:first], none]))
+        pairs = zip(self._past[:3, :first], (reaction, none, none))
+        self._past, self._last_step = begin(*(np.concatenate(pair) for pair in pairs)), 0.0
 
 
 # --- Of systems ----------------------------------------------------------------------------------
-
-def one_of(stacked, i):
-    """Return what belongs to rod i of a stacked named tuple."""
-    return type(stacked)(*(
-        one_of(value, i) if isinstance(value, tuple) else value[i] for value in stacked))
-
 
 def _with_axis(single):
     """Return a named tuple of arrays as a stack of one."""

@@ -18,13 +18,22 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import closure, Drives, Paths
-from .equations import Bodies, Loads, residual, spin, spin_columns, tangent as rod_tangent
-from .kernels import inner, kernel, part
+from .equations import (
+    Balance,
+    Bodies,
+    Loads,
+    residual,
+    spin,
+    spin_columns,
+    tangent as rod_tangent,
+)
+from .kernels import address, call, inner, kernel
 from .kinematics import (
     Base,
     coefficients,
     cross,
     free_base,
+    kinematics,
     rotate,
     rotate_back,
     tangent_and_slope,
@@ -32,12 +41,13 @@ from .kinematics import (
 from .lie import inverse_left_tangent_so3
 from .strain import Discretisation
 
-SLOW = 0.2  # of an update to the one before, above which the tangent is made anew
+SLOW = 0.3  # of an update to the one before, above which the tangent is made anew
+UPDATES = 12  # that `_accelerate` looks back on
 NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
 INHERITED = 1e-3  # part of the tolerance for a first update by an earlier tangent
 STAGNANT = 1e3  # times the tolerance, below which updates may end in rounding errors
 SHORTEST = 1e-3  # part of an update that the line search tries
-CONVERGED, RUNNING_OUT, NOT_FINITE = 0, 1, 2
+CONVERGED, RUNNING_OUT, NOT_FINITE, SINGULAR = 0, 1, 2, 3
 
 
 class Platform(NamedTuple):
@@ -56,6 +66,14 @@ class Platform(NamedTuple):
     wrench: np.ndarray    # (6,) external force and moment at the centre of mass, world frame
 
 
+class Code(NamedTuple):
+    """Addresses of compiled equations, see `cosserat_ros.kernels.remote`."""
+
+    residual: int   # of a rod
+    tangent: int    # of a rod
+    equations: int  # of the whole
+
+
 class System(NamedTuple):
     """A robot for kernels; everything of rods is stacked, k of them of equal size."""
 
@@ -66,6 +84,7 @@ class System(NamedTuple):
     drives: Drives
     loads: Loads
     platform: Platform
+    code: Code
 
 
 class Inverse(NamedTuple):
@@ -85,6 +104,12 @@ def stack(items):
         if isinstance(getattr(first, name), tuple)
         else np.ascontiguousarray(np.stack([getattr(item, name) for item in items]))
         for name in first._fields))
+
+
+def one_of(stacked, i):
+    """Return what belongs to rod i of a stacked named tuple."""
+    return type(stacked)(*(
+        one_of(value, i) if isinstance(value, tuple) else value[i] for value in stacked))
 
 
 # --- One of the rods -----------------------------------------------------------------------------
@@ -186,7 +211,7 @@ def _platform_pose(platform, y, y_t, y_tt):
     return Base(platform.R, platform.p, none, none, none, none)
 
 
-@part
+@inner
 def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     """Write the equations of rod i to r, and return what its tangent is made of."""
     d, drives = _rod(system.rods, i), _drives(system.drives, i)
@@ -194,9 +219,9 @@ def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     base = _base(system, i, y[n:n + b], y_t[n:n + b], y_tt[n:n + b])
     effort = y[n + b:n + b + m]
     tip = _tip(system, i, pose, y[n + b + m:])
-    balance, x = residual(
+    balance, x = call(residual, system.code.residual, (
         d, base, _loads(system.loads, i), _paths(system.paths, i), effort, tip.wrench,
-        y[:n], y_t[:n], y_tt[:n])
+        y[:n], y_t[:n], y_tt[:n]))
     for c in range(n):
         r[c] = balance.Q[c]
     for c in range(b):
@@ -240,7 +265,7 @@ def _add_tip(tip, force, moment):
 
 # --- Tangent -------------------------------------------------------------------------------------
 
-@part
+@inner
 def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     """
     Write the derivatives of a rod's equations, and of what it does to the platform.
@@ -256,7 +281,8 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     turn = np.empty((b // 6, 3))
     for a in range(b // 2):
         turn[0, a] = y[n + 3 + a]
-    K, J = rod_tangent(d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn)
+    K, J = call(rod_tangent, system.code.tangent, (
+        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn))
     for a in range(A.shape[0]):
         for c in range(A.shape[0]):
             A[a, c] = K[a, c] if a < C and c < C else 0.0
@@ -428,6 +454,20 @@ def whole_tangent(tangent: Tangent, moves: bool) -> np.ndarray:
     return A
 
 
+def with_code(system: System) -> System:
+    """Return a system with the code for its types, compiled if need be."""
+    d, base, loads, paths = (
+        one_of(part, 0) for part in (system.rods, system.bases, system.loads, system.paths))
+    q = np.zeros(d.component.size)
+    x = kinematics(d, base, q, q, q)
+    balance = Balance(q, q, x.p, x.p, q, x.Rc)
+    A = np.zeros((1, 1, 1))
+    return system._replace(code=Code(
+        address(residual, d, base, loads, paths, q, q, q, q, q),
+        address(rod_tangent, d, loads, paths, q, x, balance, 0.0, 0.0, x.p),
+        address(equations, system, q, q, q, 0.0, 0.0, True, q, Tangent(A, A, A, x.p))))
+
+
 # --- Newton --------------------------------------------------------------------------------------
 
 @inner
@@ -461,15 +501,29 @@ def _size(step, scale):
 
 @inner
 def _invert(A, out):
-    """Write the inverse of A; return whether A and it are finite."""
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            if not np.isfinite(A[i, j]):
-                return False
-    B = np.linalg.inv(A)
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            out[i, j] = B[i, j]
+    """Write the inverse of A, which is overwritten; return whether it is finite."""
+    n = A.shape[0]
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = 1.0 if i == j else 0.0
+    for c in range(n):  # Gauss and Jordan, with the largest pivot of each column
+        best = c
+        for i in range(c + 1, n):
+            if abs(A[i, c]) > abs(A[best, c]):
+                best = i
+        pivot = A[best, c]
+        if not (abs(pivot) > 0.0 and np.isfinite(pivot)):
+            return False
+        for j in range(n):
+            A[best, j], A[c, j] = A[c, j], A[best, j] / pivot
+            out[best, j], out[c, j] = out[c, j], out[best, j] / pivot
+        for i in range(n):
+            factor = A[i, c]
+            if i != c and factor != 0.0:
+                for j in range(c, n):
+                    A[i, j] -= factor * A[c, j]
+                for j in range(n):
+                    out[i, j] -= factor * out[c, j]
     return True
 
 
@@ -501,14 +555,14 @@ def _apply(inverse, r, P, step):
 
 @inner
 def _factorise(tangent, moves, inverse):
-    """Write the inverse of the tangent; return whether it is finite."""
+    """Write the inverse of the tangent, which is overwritten; return whether it is finite."""
     k = inverse.block.shape[0]
     for i in range(k):
         if not _invert(tangent.block[i], inverse.block[i]):
             return False
     if not moves:
         return True
-    S, product = tangent.corner.copy(), np.empty((6, 6))
+    S, product = tangent.corner, np.empty((6, 6))
     for i in range(k):
         _multiply(inverse.block[i], tangent.column[i], inverse.column[i])
         _multiply(tangent.row[i], inverse.block[i], inverse.row[i])
@@ -519,19 +573,97 @@ def _factorise(tangent, moves, inverse):
     return _invert(S, inverse.schur)
 
 
-@kernel
-def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, known):
+class Updates(NamedTuple):
+    """Made with one inverse, one after another, for `_accelerate`."""
+
+    count: np.ndarray   # (1,) int64
+    step: np.ndarray    # (UPDATES, B)
+    square: np.ndarray  # (UPDATES,) of their sizes, as strain
+
+
+@inner
+def _remember(a, step, scale, shortened):
+    """Add a step to the updates; after one that was shortened, begin anew."""
+    j = a.count[0]
+    if shortened < 1.0 or j == a.square.size:
+        a.count[0] = 0
+        return
+    a.square[j] = 0.0
+    for i in range(step.size):
+        a.step[j, i] = step[i]
+        a.square[j] += (step[i] * scale[i]) ** 2
+    a.count[0] += 1
+
+
+@inner
+def _accelerate(a, scale, step):
     """
-    Solve for z.
+    Improve a step by the updates that were made with the same inverse (Broyden's method).
+
+    In the form that needs no matrix (Kelley 1995, chapter 7). Returns whether it may be used.
+    """
+    for j in range(a.count[0]):
+        share = 0.0
+        for i in range(step.size):
+            share += a.step[j, i] * step[i] * scale[i] ** 2
+        share /= a.square[j]
+        last = j == a.count[0] - 1
+        if last and not abs(share) < SLOW:
+            return False
+        for i in range(step.size):
+            step[i] = step[i] / (1.0 - share) if last else step[i] + share * a.step[j + 1, i]
+    return True
+
+
+@inner
+def _part_left(fresh, first, size, previous):
+    """
+    Return what is left of an error after an update of this size, per size.
+
+    An inverse that was kept leaves a part like that which the last update was of the one before;
+    of an inherited one this is known from its second update on.
+    """
+    if fresh or (not first and not size < 0.5 * previous):
+        return 1.0
+    return 1.0 / INHERITED if first else size / (previous - size)
+
+
+@inner
+def _follow(past, rule, now, h):
+    """Write the first guess to now[0], and the history's part of the other rows to h (3, n)."""
+    for i in range(past.shape[1]):
+        now[0, i] = 0.0
+        for j in range(past.shape[0]):
+            now[0, i] += rule.guess[j] * past[j, i]
+        for line in range(3):
+            h[line, i] = 0.0
+            for j in range(past.shape[0]):
+                h[line, i] += rule.past[line, j] * past[j, i]
+
+
+@inner
+def _finish(past, rule, h, scale, now):
+    """Complete the history at the new instant; efforts and reactions have no rates."""
+    for i in range(past.shape[1]):
+        moves = scale[i] > 0.0
+        now[1, i] = rule.new[0] * now[0, i] + h[0, i] if moves else 0.0
+        now[2, i] = rule.new[1] * now[0, i] + h[1, i] if moves else 0.0
+        now[3, i], now[4, i] = past[0, i], past[1, i]
+        now[5, i] = rule.new[2] * now[0, i] + h[2, i] if moves else 0.0
+
+
+@kernel
+def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
+    """
+    Go to the next instant.
 
     Parameters
     ----------
     system : System
-    z0 : float64 array
-        Start.
-    cV, cA : float
-    hV, hA : float64 arrays
-        Time rule.
+    past : (6, B) float64
+        History, see `cosserat_ros.integrators`.
+    rule : Rule
+        Of the step; of statics, `STILL`.
     scale : float64 array
         Size of each unknown as strain; 0 for efforts and reactions.
     tolerance, most : float, int
@@ -546,26 +678,33 @@ def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, k
 
     Returns
     -------
-    z : float64 array
+    now : (6, B) float64
+        History at the new instant; the old one if there is none.
     status, iterations : int
     size, worst : float
         Of the last update, and of the residual before it.
 
     """
+    n = past.shape[1]
     P = 6 * system.platform.moves
-    z, good, dz, z_t, z_tt, r, step, ones = (
-        z0.copy(), z0.copy(), np.zeros(z0.size), np.empty(z0.size), np.empty(z0.size),
-        np.empty(z0.size), np.empty(z0.size), np.ones(z0.size))
+    cV, cA = rule.new[0], rule.new[1]
+    now, h = np.empty(past.shape), np.empty((3, n))
+    _follow(past, rule, now, h)
+    z, z_t, z_tt = now[0], now[1], now[2]
+    good, r, step, ones = np.empty(n), np.empty(n), np.empty(n), np.ones(n)
+    updates = Updates(np.zeros(1, dtype=np.int64), np.zeros((UPDATES, n)), np.empty(UPDATES))
     k, B = inverse.block.shape[:2]
     tangent = Tangent(
         np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)))
+    dz = np.zeros(n)
     size, worst, shortened = np.inf, np.inf, 1.0
     fresh = False  # whether the inverse was made for the last update
     for iteration in range(1, most + 1):
-        _line(hV, cV, z, z_t)
-        _line(hA, cA, z, z_tt)
+        _line(h[0], cV, z, z_t)
+        _line(h[1], cA, z, z_tt)
         building = not (known or fresh)
-        equations(system, z, z_t, z_tt, cV, cA, building, r, tangent)
+        call(equations, system.code.equations, (
+            system, z, z_t, z_tt, cV, cA, building, r, tangent))
         worst, previous = _size(r, ones), size
         if not building:
             _apply(inverse, r, P, step)
@@ -576,26 +715,33 @@ def newton(system, z0, cV, hV, cA, hA, scale, tolerance, most, reach, inverse, k
                 size = previous
                 continue
             known = known and size < SLOW * previous
+            if known:
+                known = _accelerate(updates, scale, step)
+                size = _size(step, scale)
         fresh = not known
         if fresh:
             if not building:
                 building = not building  # numba would compile anew for a constant
-                equations(system, z, z_t, z_tt, cV, cA, building, r, tangent)
-            if not (np.isfinite(worst) and _factorise(tangent, system.platform.moves, inverse)):
-                return z0, NOT_FINITE, iteration, size, worst
+                call(equations, system.code.equations, (
+                    system, z, z_t, z_tt, cV, cA, building, r, tangent))
+            if not np.isfinite(worst):
+                return past, NOT_FINITE, iteration, size, worst
+            if not _factorise(tangent, system.platform.moves, inverse):
+                return past, SINGULAR, iteration, size, worst
             _apply(inverse, r, P, step)
             size = _size(step, scale)
             known = size < NEAR
+            updates.count[0] = 0
         if not np.isfinite(size):
-            return z0, NOT_FINITE, iteration, size, worst
+            return past, NOT_FINITE, iteration, size, worst
         shortened = min(1.0, reach / size) if size > 0.0 else 1.0
-        for i in range(z.size):
+        for i in range(n):
             good[i], dz[i] = z[i], step[i]
         _line(good, -shortened, dz, z)
-        # How well an inherited inverse does is known from its second update on. Where the
-        # updates end in rounding errors they no longer shrink.
-        inherited = not fresh and iteration == 1
+        _remember(updates, step, scale, shortened)
+        # Where the updates end in rounding errors they no longer shrink.
         stagnant = size < STAGNANT * tolerance and not size < 0.5 * previous
-        if size < (INHERITED if inherited else 1.0) * tolerance or stagnant:
-            return z, CONVERGED, iteration, size, worst
-    return z, RUNNING_OUT, most, size, worst
+        if _part_left(fresh, iteration == 1, size, previous) * size < tolerance or stagnant:
+            _finish(past, rule, h, scale, now)
+            return now, CONVERGED, iteration, size, worst
+    return past, RUNNING_OUT, most, size, worst
