@@ -174,7 +174,10 @@ class Tendon(_Routed):
         beta of Till 2019, section 5.2.1 [s/m]: ``-beta tau |u| nu e_3`` acts on the backbone
         where the tendon slides at nu.
     coulomb_friction : float
-        Coefficient of dry friction along the path [-].
+        Coefficient of dry friction along the path [-]: where the tendon bends it is pressed on
+        its channel, and sticks there until the tension changes too much on the way.
+    presliding : float
+        By how much it slides, elastically, before dry friction lets it slip [m].
     guided_by : str, optional
         Name of the discs through whose holes it runs, straight from one to the next; if left
         out it follows its routing everywhere.
@@ -187,7 +190,8 @@ class Tendon(_Routed):
     compliance: float = number('m/N', least=0.0, default=0.0)
     pretension: float = number('N', least=0.0, default=0.0)
     damping_friction: float = number('s/m', least=0.0, default=0.0)
-    coulomb_friction: float = number('-', least=0.0, default=0.0)
+    coulomb_friction: float = number('-', least=0.0, most=100.0, default=0.0)
+    presliding: float = number('m', least=1e-9, most=FARTHEST, default=1e-4)
     guided_by: Optional[str] = text('.+', 'the name of discs', default=None)
 
     def __post_init__(self) -> None:
