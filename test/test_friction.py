@@ -219,3 +219,35 @@ def test_presliding_is_a_length():
     tendon = load(CONFIG / 'tendon_arm.yaml').tendons['tendon_1']
     with pytest.raises(InvalidModel, match='presliding.*0'):
         replace(tendon, presliding=0.0)
+
+
+# --- The paper's experiment ----------------------------------------------------------------------
+
+def test_the_experiment_loses_more_where_it_is_bent():
+    """
+    Till 2019, section 5.2.1 and figure 15: with their friction the arm rings shorter when bent.
+
+    After each ramp of 0.31 s, by how much the swing of the tip falls from its first second to
+    its last, up (bent) and down (level); and that it is the friction which makes the difference.
+    """
+    def falls(beta):
+        robot = load(CONFIG / 'tendon_experiment.yaml')
+        tendon = replace(robot.tendons['tendon'], damping_friction=beta)
+        sim = Simulator(replace(robot, tendons={'tendon': tendon}), StrainModes(0, 0, 1, 5, 5, 2))
+        start = 0.00312
+        sim.command(tendon=start)
+        assert sim.statics().converged
+        path = []
+        for i in range(1, 801):
+            t = 0.01 * i
+            up, down = np.clip(t / 0.31, 0.0, 1.0), np.clip((t - 4.0) / 0.31, 0.0, 1.0)
+            sim.command(tendon=start + 0.01619 * float(up - down))
+            assert sim.step(0.01).converged
+            path.append(sim.tip_pose()[0, 3])
+        first_up, last_up, first_down, last_down = (
+            np.ptp(path[a:a + 100]) for a in (35, 300, 435, 700))
+        return last_up / first_up, last_down / first_down
+
+    (bent, level), (bent_without, level_without) = falls(5.0), falls(0.0)
+    assert bent < 0.8 * level, (bent, level)
+    assert bent / level < 0.8 * bent_without / level_without, (bent_without, level_without)
