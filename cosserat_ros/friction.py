@@ -13,8 +13,8 @@ grows by more than ``exp(mu a)``: the capstan's law.
 
 Dry friction is elastic up to slipping (Prandtl's bristle, Dahl's law in the limit): where the
 pressure would hold the force G, sliding by d from where the bristle is free gives
-``G d / presliding``. What it gives is remembered from step to step. Where the pressure falls the bristle keeps its
-bend, where it grows it keeps its force: either way energy is lost, never won.
+``G d / presliding``. What it gives is remembered from step to step. Where the pressure falls the
+bristle keeps its bend, where it grows it keeps its force: either way energy is lost, never won.
 
 Damping is Till 2019, section 5.2.1: ``f = beta tau |u| nu`` at the sliding speed nu.
 """
