@@ -26,11 +26,11 @@ from .errors import InvalidModel
 from .kinematics import Base
 from .lie import exp_so3, inverse_left_tangent_so3
 from .solver import at_rest, RodSolver
-from .strain import Discretisation, gram
+from .strain import as_stress, Discretisation
 from .system import stack, unbalance_and_jacobian
 
 Gait = Callable[[float], tuple[np.ndarray, np.ndarray, np.ndarray]]
-"""From the time [s] to amplitudes of the strain modes, their rates and accelerations, (n,) each."""
+"""From the time [s] to amplitudes of the strain modes, rates and accelerations, (n,) each."""
 
 
 class Instant(NamedTuple):
@@ -38,7 +38,7 @@ class Instant(NamedTuple):
 
     time: float         # [s]
     base: Base          # with its accelerations
-    force: np.ndarray   # (n,) of the actuation on the modes, its power -force q_t [J per unit of q]
+    force: np.ndarray   # (n,) of the actuation, its power is -force q_t [J per unit of q]
     stress: np.ndarray  # (N, 6) the same as a stress at the nodes, for `Loads.stress` [N, N m]
 
 
@@ -65,7 +65,6 @@ class PrescribedRod:
         self.d, self.gait, self.free = d, gait, free
         solver = RodSolver(d, free=free)
         self._system = solver.system(solver.no_loads() if loads is None else loads)
-        self._spread = np.linalg.inv(gram(d.Phi, d.component, d.w, np.ones(d.stiffness.shape)))
 
     def at(self, time: float, base: Base) -> Instant:
         """Return what happens at a time [s], for a base with this pose and velocity."""
@@ -85,9 +84,7 @@ class PrescribedRod:
             r = r + mass[:, n:] @ z_tt[n:]
             base = base._replace(p_tt=z_tt[n:n + 3].copy(), Om_t=z_tt[n + 3:].copy())
         force = -r[:n]
-        stress = np.zeros(self.d.stiffness.shape)
-        np.add.at(stress.T, self.d.component, (self.d.Phi * (self._spread @ force)).T)
-        return Instant(time, base, force, stress)
+        return Instant(time, base, force, as_stress(self.d, force))
 
     def travel(self, duration: float, dt: float, base: Base | None = None) -> list[Instant]:
         """

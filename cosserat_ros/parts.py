@@ -181,6 +181,10 @@ class Tendon(_Routed):
     guided_by : str, optional
         Name of the discs through whose holes it runs, straight from one to the next; if left
         out it follows its routing everywhere.
+    straight_in : str
+        How it is straight from disc to disc: in the 'section', at offsets that are linear in
+        between, as in a channel; or in 'space', as a free string. The latter costs a few solves
+        more per step.
     limits : Limits, optional
         Of the command.
 
@@ -193,11 +197,14 @@ class Tendon(_Routed):
     coulomb_friction: float = number('-', least=0.0, most=100.0, default=0.0)
     presliding: float = number('m', least=1e-9, most=FARTHEST, default=1e-4)
     guided_by: Optional[str] = text('.+', 'the name of discs', default=None)
+    straight_in: str = choice('section', 'space', default='section')
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretension > 0.0 and self.compliance == 0.0:
             raise InvalidModel('pretension', self.pretension, '0 [N] without a compliance')
+        if self.straight_in == 'space' and self.guided_by is None:
+            raise InvalidModel('straight_in', 'space', "'section' without discs (guided_by)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .checked import check_number
+from .chords import SpatialTendons
 from .errors import UnknownName
 from .friction import Friction
 from .model import GAS_CONSTANT, Model, Stations
@@ -66,6 +67,7 @@ class Simulator:
         self._reached = dict(self.commands)  # after rates and supply lines
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self.friction = Friction(self.model, self.solver)
+        self.chords = SpatialTendons(self.model, self.solver)
         self._fed_loads = self._loads
 
     def rest_command(self, name: str) -> float:
@@ -180,12 +182,14 @@ class Simulator:
             self.friction.forget()
         drives = self.model.drives(self.commands, modes)
         return self._settle(
-            lambda: self.solver.statics(self._fed_loads, drives, from_rest), ahead=0.0)
+            lambda: self.solver.statics(
+                self._fed_loads, self.chords.shifted(drives), from_rest), ahead=0.0)
 
     def system(self) -> System:
         """Return the equations at the present commands, loads and instant."""
         self._feed(self.solver.q)
-        return self.solver.system(self._fed_loads, self.model.drives(self._reached))
+        return self.solver.system(
+            self._fed_loads, self.chords.shifted(self.model.drives(self._reached)))
 
     def step(self, dt: float | None = None) -> Solution:
         """Advance by dt [s], that of the description if not given."""
@@ -196,7 +200,7 @@ class Simulator:
                 actuator, self._reached[name], self.commands[name], dt)
         drives = self.model.drives(self._reached)
         solution = self._settle(
-            lambda: self.solver.step(self._fed_loads, dt, drives), ahead=dt)
+            lambda: self.solver.step(self._fed_loads, dt, self.chords.shifted(drives)), ahead=dt)
         if not solution.converged:
             self._reached = before
         return solution
@@ -206,16 +210,19 @@ class Simulator:
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         self._fed_loads = self._loads
-        if not (self.robot.legs or self.friction.acts):
+        if not (self.robot.legs or self.friction.acts or self.chords):
             return
         fed = self.model.fed(self.leg_lengths)
         self.friction.add_to(fed, q, near)
+        self.chords.add_to(fed, q)
         self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
         self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
 
     def _settle(self, solve: Callable[[], Solution], ahead: float) -> Solution:
         """
-        Solve until dry friction is what its law says at the end, or as often as is allowed.
+        Solve until dry friction and chords are what they should be at the end.
+
+        Or as often as is allowed: then the best of these solutions is taken.
 
         Parameters
         ----------
@@ -229,19 +236,21 @@ class Simulator:
         rule = self.solver.scheme.rule(before[0], ahead) if ahead else None
         best, least = None, np.inf
         self._feed(self.solver.q)
-        for _ in range(PASSES if self.friction.sticks else 1):
+        for _ in range(PASSES if self.friction.sticks or self.chords else 1):
             solution = solve()
             if not solution.converged:
                 break
-            gap = self.friction.gap()
+            gap = max(self.friction.gap(), self.chords.gap())
             if best is None or gap < least:
                 best, least = (solution, self.solver.saved()), gap
             if gap < SETTLED:
                 break
-            system = self.solver.system(self._fed_loads)
-            self._feed(self.friction.relaxed(unbalance_and_jacobian(
-                system, self.solver.z, self.solver.z_t, self.solver.z_tt,
-                rule.cV if rule else 0.0, rule.cA if rule else 0.0)[1]), gap < NEAR)
+            q = self.solver.q
+            if self.friction.sticks:
+                q = self.friction.relaxed(unbalance_and_jacobian(
+                    self.solver.system(self._fed_loads), self.solver.z, self.solver.z_t,
+                    self.solver.z_tt, rule.cV if rule else 0.0, rule.cA if rule else 0.0)[1])
+            self._feed(q, gap < NEAR)
             if ahead:
                 self.solver.restore(before)
         if best is None:
@@ -300,6 +309,7 @@ class Simulator:
                 states[name] = ActuatorState(told, told, float(self.solver.axial_force(i)))
             elif isinstance(actuator, Tendon):
                 taken = (self.model.rest_lengths[i, slot] - lengths[i, slot]
+                         - self.chords.excess[i, slot]
                          + actuator.compliance * (efforts[i, slot] - actuator.pretension))
                 position = told if actuator.command == 'displacement' else float(taken)
                 states[name] = ActuatorState(told, position, float(efforts[i, slot]))
