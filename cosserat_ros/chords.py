@@ -200,6 +200,19 @@ class SpatialTendons:
         return drives._replace(command=np.where(
             drives.kind == LENGTH, drives.command - self.excess, drives.command))
 
+    def coupled(self, K: np.ndarray) -> np.ndarray:
+        """Return the static tangent dr/dz at the present with what efforts do by the chords."""
+        K = K.copy()
+        for name in self._chords:
+            i, slot = self._model.places[name]
+            q, row = self._solver.q_places[i], self._solver.effort_places[i, slot]
+            plain = self._plain(name, self._solver.q[i]).gradient
+            more = self._difference(name, self._solver.q[i]).gradient
+            slope = K[row, q] @ plain / (plain @ plain)  # of the drive's rule with the length
+            K[q, row] += more
+            K[row, q] += slope * more
+        return K
+
     def gap(self) -> float:
         """Return how far what was given is from what it should be, as in `Friction.gap`."""
         gap = 0.0

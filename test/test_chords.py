@@ -9,11 +9,13 @@ import pytest
 
 from cosserat_ros.chords import Chords, section_length
 from cosserat_ros.errors import InvalidModel
+from cosserat_ros.linearize import linearize
 from cosserat_ros.parts import Discs, Drag
 from cosserat_ros.robot import load
 from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
 from cosserat_ros.routing import Helical
 from cosserat_ros.section import Circular
+from cosserat_ros.sensitivity import command_jacobian
 from cosserat_ros.simulator import Simulator
 from cosserat_ros.strain import discretise, StrainModes
 
@@ -182,3 +184,24 @@ def test_without_discs_there_are_no_chords():
         replace(tendon, straight_in='space', guided_by=None)
     with pytest.raises(InvalidModel, match='straight_in.*section, space'):
         replace(tendon, straight_in='air')
+
+
+@pytest.mark.parametrize('command, value', [('tension', 3.0), ('displacement', 0.01)])
+def test_sensitivities_are_those_of_the_chords(command, value):
+    """The motion of the tip with the command, against statics one step to either side."""
+    sim = arm('space', command=command)
+    sim.solver.tolerance = 1e-10
+
+    def tip(at):
+        sim.command(tendon_1=at)
+        assert sim.statics().converged
+        return sim.tip_pose()[:3, 3]
+
+    step = 1e-2 * value
+    expected = (tip(value + step) - tip(value - step)) / (2.0 * step)
+    tip(value)
+    found = command_jacobian(sim)[:3, 0]
+    assert_allclose(found, expected, rtol=0.0, atol=2e-3 * np.abs(expected).max())
+    linear = linearize(sim)
+    static = linear.direct - linear.C @ np.linalg.solve(linear.A, linear.B)
+    assert_allclose(static[:3, 0], found, rtol=0.0, atol=2e-3 * np.abs(expected).max())
