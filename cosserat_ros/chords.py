@@ -181,13 +181,14 @@ class SpatialTendons:
         a = self._solver.paths[i]
         return section_length(self._model.rods[i], a.r[slot], a.r_s[slot], a.weight[slot], q)
 
-    def add_to(self, fed: Fed, q: np.ndarray) -> None:
-        """Add what is missing for rods of amplitudes near q (k, n) to `fed` and `excess`."""
+    def add_to(self, fed: Fed, z: np.ndarray) -> None:
+        """Add what is missing near the unknowns z to `fed` and `excess`."""
         for name in self._chords:
             i, slot = self._model.places[name]
-            more, effort = self._difference(name, q[i]), self._solver.efforts[i, slot]
+            q, effort = z[self._solver.q_places[i]], z[self._solver.effort_places[i, slot]]
+            more = self._difference(name, q)
             stiffness = effort * more.hessian
-            offset = effort * more.gradient - stiffness @ q[i]
+            offset = effort * more.gradient - stiffness @ q
             fed.elastic[i] += stiffness
             fed.stress[i] += as_stress(self._model.rods[i], offset)
             self.excess[i, slot] = more.length - self._rest[name]

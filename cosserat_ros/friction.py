@@ -190,15 +190,15 @@ class Friction:
             gradient, _beyond(gradient[:, d.component] * d.Phi), _beyond(weight * size),
             weight * bend, along[:, d.component] * d.Phi)
 
-    def _law(self, name: str, at: _Tendon) -> Law:
-        tendon, place = self._model.robot.tendons[name], self._model.places[name]
-        return dry_friction(
-            self.memory[name], at.sliding, at.angle, max(self._solver.efforts[place], 0.0),
-            tendon.coulomb_friction, tendon.presliding)
+    def _law(self, name: str, at: _Tendon, z: np.ndarray) -> Law:
+        tendon = self._model.robot.tendons[name]
+        tension = z[self._solver.effort_places[self._model.places[name]]]
+        return dry_friction(self.memory[name], at.sliding, at.angle, max(tension, 0.0),
+                            tendon.coulomb_friction, tendon.presliding)
 
-    def add_to(self, fed: Fed, q: np.ndarray, near: bool = False) -> None:
+    def add_to(self, fed: Fed, z: np.ndarray, near: bool = False) -> None:
         """
-        Add what friction does to rods of amplitudes near q (k, n) to `fed`.
+        Add what friction does to rods near the unknowns z to `fed`.
 
         `near` the solution with all its slopes, for Newton's method; else with those of bristles
         that stick alone, which only make a rod stiffer.
@@ -208,11 +208,12 @@ class Friction:
             fed.viscous[i] += self._damping(name, self._tendon(name, self._solver.q[i]))
         for name in self._dry:
             i, d = self._model.places[name].rod, self._model.rods[self._model.places[name].rod]
-            at = self._tendon(name, q[i])
-            law = self._law(name, at)
+            q = z[self._solver.q_places[i]]
+            at = self._tendon(name, q)
+            law = self._law(name, at, z)
             slope = (law.by_sliding @ at.beyond + law.by_angle @ at.turn if near
                      else np.diag(law.by_sliding)[:, None] * at.beyond)
-            offset = law.force - slope @ q[i]  # of the linear law, at q = 0
+            offset = law.force - slope @ q  # of the linear law, at q = 0
             fed.elastic[i] += at.beyond.T @ slope
             fed.stress[i] += (_before(offset) / d.w)[:, None] * at.gradient
             self._given[name] = _Given(offset, slope, at.beyond)
@@ -239,7 +240,7 @@ class Friction:
             d, q = self._model.rods[i], self._solver.q[i]
             at = self._tendon(name, q)
             given = self._given[name]
-            wrong = np.abs(at.beyond.T @ self._law(name, at).force
+            wrong = np.abs(at.beyond.T @ self._law(name, at, self._solver.z).force
                            - given.beyond.T @ (given.offset + given.slope @ q)).max()
             pull = self._solver.efforts[i, slot] * (
                 at.gradient[:, d.component] * d.Phi).sum(axis=0)
@@ -249,7 +250,7 @@ class Friction:
 
     def relaxed(self, jacobian: np.ndarray) -> np.ndarray:
         """
-        Return amplitudes (k, n) near which all sticks and slips as the law says.
+        Return unknowns z near which all sticks and slips as the law says.
 
         The robot is taken as linear, by the derivative of its equations at the present with what
         was given. Then friction is a problem of bounded forces, which Gauss and Seidel's method
@@ -288,14 +289,13 @@ class Friction:
                     tension += force[g]
             if np.abs(force - before).max() <= 1e-6 * np.abs(force).max():
                 break
-        z = solver.z + response @ (force - start)
-        return z[solver.q_places]
+        return solver.z + response @ (force - start)
 
     def keep(self) -> None:
         """Make the present instant that which is remembered."""
         for name in self._dry:
             at = self._tendon(name, self._solver.q[self._model.places[name].rod])
-            law = self._law(name, at)
+            law = self._law(name, at, self._solver.z)
             self.memory[name] = Memory(at.sliding, law.force, law.limit)
 
     def tension(self, name: str) -> np.ndarray:

@@ -24,7 +24,7 @@ from .solver import Solution
 from .strain import StrainModes
 from .system import System, unbalance_and_jacobian
 
-PASSES = 20  # most solves of one step to find what slips
+PASSES = 12  # most solves of one step to find what slips
 NEAR = 0.1  # `Friction.gap` below which Newton's method converges
 SETTLED = 1e-5  # of what a tendon does to its rod, to which its friction must follow the law
 
@@ -164,7 +164,7 @@ class Simulator:
         self.commands, self._reached = dict(saved[0]), dict(saved[1])
         self.solver.restore(saved[2])
         self.friction.memory = dict(saved[3])
-        self._feed(self.solver.q)
+        self._feed(self.solver.z)
 
     # --- Motion ---
 
@@ -187,7 +187,7 @@ class Simulator:
 
     def system(self) -> System:
         """Return the equations at the present commands, loads and instant."""
-        self._feed(self.solver.q)
+        self._feed(self.solver.z)
         return self.solver.system(
             self._fed_loads, self.chords.shifted(self.model.drives(self._reached)))
 
@@ -205,16 +205,16 @@ class Simulator:
             self._reached = before
         return solution
 
-    def _feed(self, q: np.ndarray, near: bool = False) -> None:
-        """Give rods the lengths of their legs, and their tendons' friction near q (k, n)."""
+    def _feed(self, z: np.ndarray, near: bool = False) -> None:
+        """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         self._fed_loads = self._loads
         if not (self.robot.legs or self.friction.acts or self.chords):
             return
         fed = self.model.fed(self.leg_lengths)
-        self.friction.add_to(fed, q, near)
-        self.chords.add_to(fed, q)
+        self.friction.add_to(fed, z, near)
+        self.chords.add_to(fed, z)
         self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
         self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
 
@@ -232,11 +232,11 @@ class Simulator:
             Time to there; 0 in statics [s].
 
         """
-        before = self.solver.saved()
+        before, z = self.solver.saved(), self.solver.z
         rule = self.solver.scheme.rule(before[0], ahead) if ahead else None
         best, least = None, np.inf
-        self._feed(self.solver.q)
-        for _ in range(PASSES if self.friction.sticks or self.chords else 1):
+        self._feed(z)
+        for tried in range(PASSES if self.friction.sticks or self.chords else 1):
             solution = solve()
             if not solution.converged:
                 break
@@ -245,12 +245,13 @@ class Simulator:
                 best, least = (solution, self.solver.saved()), gap
             if gap < SETTLED:
                 break
-            q = self.solver.q
+            found = self.solver.z
             if self.friction.sticks:
-                q = self.friction.relaxed(unbalance_and_jacobian(
-                    self.solver.system(self._fed_loads), self.solver.z, self.solver.z_t,
+                found = self.friction.relaxed(unbalance_and_jacobian(
+                    self.solver.system(self._fed_loads), found, self.solver.z_t,
                     self.solver.z_tt, rule.cV if rule else 0.0, rule.cA if rule else 0.0)[1])
-            self._feed(q, gap < NEAR)
+            z = z + (1.0 if tried < PASSES // 2 else 0.5) * (found - z)  # else in circles
+            self._feed(z, gap < NEAR)
             if ahead:
                 self.solver.restore(before)
         if best is None:
