@@ -17,6 +17,7 @@ from .checked import check_number
 from .chords import SpatialTendons
 from .errors import UnknownName
 from .friction import Friction
+from .integrators import History
 from .model import GAS_CONSTANT, Model, Stations
 from .parts import Body, Chamber, Leg, Tendon
 from .robot import Robot, RodShape
@@ -186,7 +187,11 @@ class Simulator:
                 self._fed_loads, self.chords.shifted(drives), from_rest), ahead=0.0)
 
     def system(self) -> System:
-        """Return the equations at the present commands, loads and instant."""
+        """
+        Return the equations at the present commands, loads and instant.
+
+        Dry friction is in them as it answers to small motions: it sticks.
+        """
         self._feed(self.solver.z)
         return self.solver.system(
             self._fed_loads, self.chords.shifted(self.model.drives(self._reached)))
@@ -233,10 +238,11 @@ class Simulator:
 
         """
         before, z = self.solver.saved(), self.solver.z
-        rule = self.solver.scheme.rule(before[0], ahead) if ahead else None
-        best, least = None, np.inf
         self._feed(z)
-        for tried in range(PASSES if self.friction.sticks or self.chords else 1):
+        if not (self.friction.sticks or self.chords):
+            return solve()
+        best, least = None, np.inf
+        for tried in range(PASSES):
             solution = solve()
             if not solution.converged:
                 break
@@ -247,6 +253,8 @@ class Simulator:
                 break
             found = self.solver.z
             if self.friction.sticks:
+                past: History = before[0]
+                rule = self.solver.scheme.rule(past, ahead) if ahead else None
                 found = self.friction.relaxed(unbalance_and_jacobian(
                     self.solver.system(self._fed_loads), found, self.solver.z_t,
                     self.solver.z_tt, rule.cV if rule else 0.0, rule.cA if rule else 0.0)[1])
