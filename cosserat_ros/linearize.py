@@ -296,8 +296,9 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
 
     """
     solver, view = sim.solver, outlook(sim, rod, at)
+    tangents = slopes(sim.system(), solver.z, solver.z_t, solver.z_tt)
     part = reduced(
-        slopes(sim.system(), solver.z, solver.z_t, solver.z_tt), solver.moves,
+        tangents._replace(stiffness=sim.chords.coupled(tangents.stiffness)), solver.moves,
         command_columns(sim))
     A, B, C, direct = state_space(part, view)
     state = np.concatenate([part.dual @ solver.z, part.dual @ solver.z_t])

@@ -293,16 +293,16 @@ class Model:
         missing = [name for name in self.names if name not in legs]
         if missing:
             raise InvalidModel('rods', missing, 'all legs where there is a platform')
-        hold = [_directions(legs[name]) for name in self.names]
-        if len({len(h) for h in hold}) > 1:
-            raise InvalidModel(
-                'legs.joint', [leg.joint for leg in legs.values()], 'the same for all legs')
+        directions = [_directions(legs[name]) for name in self.names]
+        hold = np.zeros((k, max(map(len, directions)), 6))
+        for i, held in enumerate(directions):
+            hold[i, :len(held)] = held
         inertia, axes = np.linalg.eigh(robot.platform.inertia.matrix())
         g = robot.platform_pose(robot.rest_shape(2))
         attached = np.array([legs[name].attachment.matrix() for name in self.names])
         return Platform(
             g[:3, :3].copy(), g[:3, 3].copy(), True, np.ascontiguousarray(attached[:, :3, :3]),
-            np.ascontiguousarray(attached[:, :3, 3]), np.array(hold), robot.platform.mass,
+            np.ascontiguousarray(attached[:, :3, 3]), hold, robot.platform.mass,
             inertia, np.ascontiguousarray(axes), self.gravity, np.zeros(6))
 
     def solver(self, tolerance: float = 1e-7) -> SystemSolver:

@@ -174,10 +174,17 @@ class Tendon(_Routed):
         beta of Till 2019, section 5.2.1 [s/m]: ``-beta tau |u| nu e_3`` acts on the backbone
         where the tendon slides at nu.
     coulomb_friction : float
-        Coefficient of dry friction along the path [-].
+        Coefficient of dry friction along the path [-]: where the tendon bends it is pressed on
+        its channel, and sticks there until the tension changes too much on the way.
+    presliding : float
+        By how much it slides, elastically, before dry friction lets it slip [m].
     guided_by : str, optional
         Name of the discs through whose holes it runs, straight from one to the next; if left
         out it follows its routing everywhere.
+    straight_in : str
+        How it is straight from disc to disc: in the 'section', at offsets that are linear in
+        between, as in a channel; or in 'space', as a free string. The latter costs a few solves
+        more per step.
     limits : Limits, optional
         Of the command.
 
@@ -187,13 +194,17 @@ class Tendon(_Routed):
     compliance: float = number('m/N', least=0.0, default=0.0)
     pretension: float = number('N', least=0.0, default=0.0)
     damping_friction: float = number('s/m', least=0.0, default=0.0)
-    coulomb_friction: float = number('-', least=0.0, default=0.0)
+    coulomb_friction: float = number('-', least=0.0, most=100.0, default=0.0)
+    presliding: float = number('m', least=1e-9, most=FARTHEST, default=1e-4)
     guided_by: Optional[str] = text('.+', 'the name of discs', default=None)
+    straight_in: str = choice('section', 'space', default='section')
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pretension > 0.0 and self.compliance == 0.0:
             raise InvalidModel('pretension', self.pretension, '0 [N] without a compliance')
+        if self.straight_in == 'space' and self.guided_by is None:
+            raise InvalidModel('straight_in', 'space', "'section' without discs (guided_by)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,8 @@ from .system import System, unbalance_and_jacobian
 def tangent(sim: Simulator) -> np.ndarray:
     """Return the static tangent dr/dz at the present instant, square."""
     still = np.zeros(sim.solver.z.size)
-    return unbalance_and_jacobian(sim.system(), sim.solver.z, still, still, 0.0, 0.0)[1]
+    return sim.chords.coupled(
+        unbalance_and_jacobian(sim.system(), sim.solver.z, still, still, 0.0, 0.0)[1])
 
 
 def command_columns(sim: Simulator) -> np.ndarray:

@@ -8,21 +8,26 @@ of :mod:`cosserat_ros.system`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .checked import check_number
+from .chords import SpatialTendons
 from .errors import UnknownName
+from .friction import Friction
+from .integrators import History
 from .model import GAS_CONSTANT, Model, Stations
 from .parts import Body, Chamber, Leg, Tendon
 from .robot import Robot, RodShape
 from .solver import Solution
 from .strain import StrainModes
-from .system import System
+from .system import System, unbalance_and_jacobian
 
-STICTION_SPEED = 1e-4  # [m/s] of sliding, below which dry friction acts like a thick fluid
+PASSES = 12  # most solves of one step to find what slips
+NEAR = 0.1  # `Friction.gap` below which Newton's method converges
+SETTLED = 1e-5  # of what a tendon does to its rod, to which its friction must follow the law
 
 
 class ActuatorState(NamedTuple):
@@ -62,8 +67,8 @@ class Simulator:
         self.commands = {name: self.rest_command(name) for name in robot.actuators}
         self._reached = dict(self.commands)  # after rates and supply lines
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
-        self._rubs = [name for name, tendon in robot.tendons.items()
-                      if tendon.damping_friction or tendon.coulomb_friction]
+        self.friction = Friction(self.model, self.solver)
+        self.chords = SpatialTendons(self.model, self.solver)
         self._fed_loads = self._loads
 
     def rest_command(self, name: str) -> float:
@@ -152,29 +157,44 @@ class Simulator:
 
     def saved(self) -> tuple[Any, ...]:
         """Return commands and state, for `restore`; loads are not among them."""
-        return dict(self.commands), dict(self._reached), self.solver.saved()
+        return (dict(self.commands), dict(self._reached), self.solver.saved(),
+                dict(self.friction.memory))
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         """Go back to commands and state that were `saved`."""
         self.commands, self._reached = dict(saved[0]), dict(saved[1])
         self.solver.restore(saved[2])
-        self._feed()
+        self.friction.memory = dict(saved[3])
+        self._feed(self.solver.z)
 
     # --- Motion ---
 
     def statics(
         self, modes: Mapping[str, str] | None = None, from_rest: bool = False,
     ) -> Solution:
-        """Go to the equilibrium of the present commands and loads, and stay there."""
+        """
+        Go to the equilibrium of the present commands and loads, and stay there.
+
+        With dry friction, which one depends on the way: it is gone in one stroke from the last
+        state, or from rods and tendons at rest.
+        """
         self._reached = dict(self.commands)
-        self._feed()
-        return self.solver.statics(
-            self._fed_loads, self.model.drives(self.commands, modes), from_rest)
+        if from_rest:
+            self.friction.forget()
+        drives = self.model.drives(self.commands, modes)
+        return self._settle(
+            lambda: self.solver.statics(
+                self._fed_loads, self.chords.shifted(drives), from_rest), ahead=0.0)
 
     def system(self) -> System:
-        """Return the equations at the present commands, loads and instant."""
-        self._feed()
-        return self.solver.system(self._fed_loads, self.model.drives(self._reached))
+        """
+        Return the equations at the present commands, loads and instant.
+
+        Dry friction is in them as it answers to small motions: it sticks.
+        """
+        self._feed(self.solver.z)
+        return self.solver.system(
+            self._fed_loads, self.chords.shifted(self.model.drives(self._reached)))
 
     def step(self, dt: float | None = None) -> Solution:
         """Advance by dt [s], that of the description if not given."""
@@ -183,45 +203,70 @@ class Simulator:
         for name, actuator in self.robot.actuators.items():
             self._reached[name] = _follow(
                 actuator, self._reached[name], self.commands[name], dt)
-        self._feed()
-        solution = self.solver.step(self._fed_loads, dt, self.model.drives(self._reached))
+        drives = self.model.drives(self._reached)
+        solution = self._settle(
+            lambda: self.solver.step(self._fed_loads, dt, self.chords.shifted(drives)), ahead=dt)
         if not solution.converged:
             self._reached = before
         return solution
 
-    def _feed(self) -> None:
-        """Give rods the lengths of their legs, and the damping of their tendons' friction."""
+    def _feed(self, z: np.ndarray, near: bool = False) -> None:
+        """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         self._fed_loads = self._loads
-        if not (self.robot.legs or self._rubs):
+        if not (self.robot.legs or self.friction.acts or self.chords):
             return
         fed = self.model.fed(self.leg_lengths)
-        for name in self._rubs:
-            fed.viscous[self.model.places[name].rod] += self._friction(name)
+        self.friction.add_to(fed, z, near)
+        self.chords.add_to(fed, z)
         self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
         self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
 
-    def _friction(self, name: str) -> np.ndarray:
+    def _settle(self, solve: Callable[[], Solution], ahead: float) -> Solution:
         """
-        Return the damping (n, n) by which a tendon that slides in its channel resists.
+        Solve until dry friction and chords are what they should be at the end.
 
-        Per length, a sliding speed nu meets the force ``tau |u| (beta nu + mu sign(nu))`` (Till
-        2019, section 5.2.1, and dry friction). It acts between tendon and backbone, so that its
-        work is on the sliding alone: on ``nu(s)``, the rate of the tendon's length beyond s. The
-        coefficient is that of the last instant: the force is linear, and always takes energy.
+        Or as often as is allowed: then the best of these solutions is taken.
+
+        Parameters
+        ----------
+        solve : callable
+            Goes from the present to another state.
+        ahead : float
+            Time to there; 0 in statics [s].
+
         """
-        tendon, (i, slot) = self.robot.tendons[name], self.model.places[name]
-        d, x, solver = self.model.rods[i], self.solver.state(i), self.solver
-        gradient = solver.gradients(i)[slot]                      # (N, 6), weighted
-        each = gradient[:, d.component] * d.Phi                  # (N, n)
-        beyond = np.cumsum(each[::-1], axis=0)[::-1] - 0.5 * each
-        sliding = beyond @ solver.rates[i]
-        pressed = max(solver.efforts[i, slot], 0.0) * np.linalg.norm(x.xi[:, 3:5], axis=1)
-        coefficient = self.model.paths[i].weight[slot] * pressed * (
-            tendon.damping_friction
-            + tendon.coulomb_friction / np.maximum(np.abs(sliding), STICTION_SPEED))
-        return beyond.T @ (coefficient[:, None] * beyond)
+        before, z = self.solver.saved(), self.solver.z
+        self._feed(z)
+        if not (self.friction.sticks or self.chords):
+            return solve()
+        best, least = None, np.inf
+        for tried in range(PASSES):
+            solution = solve()
+            if not solution.converged:
+                break
+            gap = max(self.friction.gap(), self.chords.gap())
+            if best is None or gap < least:
+                best, least = (solution, self.solver.saved()), gap
+            if gap < SETTLED:
+                break
+            found = self.solver.z
+            if self.friction.sticks:
+                past: History = before[0]
+                rule = self.solver.scheme.rule(past, ahead) if ahead else None
+                found = self.friction.relaxed(unbalance_and_jacobian(
+                    self.solver.system(self._fed_loads), found, self.solver.z_t,
+                    self.solver.z_tt, rule.cV if rule else 0.0, rule.cA if rule else 0.0)[1])
+            z = z + (1.0 if tried < PASSES // 2 else 0.5) * (found - z)  # else in circles
+            self._feed(z, gap < NEAR)
+            if ahead:
+                self.solver.restore(before)
+        if best is None:
+            return solution
+        self.solver.restore(best[1])
+        self.friction.keep()
+        return best[0]
 
     # --- What it looks like ---
 
@@ -273,6 +318,7 @@ class Simulator:
                 states[name] = ActuatorState(told, told, float(self.solver.axial_force(i)))
             elif isinstance(actuator, Tendon):
                 taken = (self.model.rest_lengths[i, slot] - lengths[i, slot]
+                         - self.chords.excess[i, slot]
                          + actuator.compliance * (efforts[i, slot] - actuator.pretension))
                 position = told if actuator.command == 'displacement' else float(taken)
                 states[name] = ActuatorState(told, position, float(efforts[i, slot]))

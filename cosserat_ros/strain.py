@@ -145,7 +145,9 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
     n = len(component)
 
     Phi = np.zeros((E * m, E * n))
-    chains = [_chain(rod, modes, ends[i], ends[i + 1], x, component, degree) for i in range(E)]
+    knots = np.concatenate([[-1.0], x, [1.0]])
+    chains = [_chain(rod, modes, ends[i], ends[i + 1], knots, component, degree)
+              for i in range(E)]
     per_element = len(chains[0].turn)
     turn = np.zeros((E * per_element, E * n))
     for i, chain in enumerate(chains):
@@ -169,6 +171,68 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
         viscous=gram(Phi, component, w, damping))
     # One layout for all rods: kernels are compiled once, and their products are fast.
     return Discretisation(*map(np.ascontiguousarray, arrays))
+
+
+def resample(
+    rod: Rod, modes: StrainModes, d: Discretisation, ends: np.ndarray, nodes: int,
+) -> Discretisation:
+    """
+    Return the same rod, with the same q, by other elements: for kinematics alone.
+
+    It has neither stiffness nor mass.
+
+    Parameters
+    ----------
+    rod, modes
+        Of which d was made.
+    d : Discretisation
+    ends : (E + 1,) array
+        Arc lengths from 0 on, increasing; those of d are added [m].
+    nodes : int
+        Gauss points of each of these elements.
+
+    """
+    inside = d.breaks[d.breaks < ends[-1]]
+    ends = np.unique(np.concatenate([ends, inside]))
+    ends = ends[np.concatenate([[True], np.diff(ends) > 1e-9 * rod.length])]
+    degree = np.concatenate([np.arange(count) for count in modes.counts])
+    n, E = len(degree), len(ends) - 1
+    component = d.component[:n]
+    x, weights = legendre.leggauss(nodes)
+    half = 0.5 * np.diff(ends)
+    s = (0.5 * (ends[1:] + ends[:-1])[:, None] + half[:, None] * x).ravel()
+    Phi, turn, rest_turn = np.zeros((E * nodes, d.component.size)), [], []
+    for i in range(E):
+        at = int(np.clip(np.searchsorted(d.breaks, s[i * nodes]) - 1, 0, len(d.breaks) - 2))
+        start, end = d.breaks[at], d.breaks[at + 1]
+        here = slice(i * nodes, (i + 1) * nodes)
+        knots = (2.0 * np.array([ends[i], *s[here], ends[i + 1]]) - start - end) / (end - start)
+        chain = _chain(rod, modes, start, end, knots, component, degree)
+        columns = slice(at * n, (at + 1) * n)
+        Phi[here, columns] = _values(modes.family, knots[1:-1], degree)
+        turn.append(np.zeros((len(chain.turn), d.component.size)))
+        turn[-1][:, columns] = chain.turn
+        rest_turn.append(chain.rest_turn)
+    first = len(turn[0]) * np.arange(E)
+    none = np.zeros((E * nodes, 6))
+    arrays = Discretisation(
+        s=s, w=(half[:, None] * weights).ravel(),
+        W=half[:, None, None] * _integration_matrix(x), stiffness=none, damping=none,
+        inertia=none, rest_strain=rod.rest_strain(s), component=d.component, Phi=Phi,
+        rest_turn=np.concatenate(rest_turn), turn=np.concatenate(turn),
+        station=(first[:, None] + 2 * modes.substeps * np.arange(1, nodes + 1)).ravel(),
+        end_station=first + len(turn[0]), breaks=ends,
+        elastic=np.zeros_like(d.elastic), viscous=np.zeros_like(d.viscous))
+    return Discretisation(*map(np.ascontiguousarray, arrays))
+
+
+def as_stress(d: Discretisation, force: np.ndarray) -> np.ndarray:
+    """Return a stress (N, 6) made of the modes that acts on them with a force (n,)."""
+    amplitudes = np.linalg.solve(
+        gram(d.Phi, d.component, d.w, np.ones(d.stiffness.shape)), force)
+    stress = np.zeros(d.stiffness.shape)
+    np.add.at(stress.T, d.component, (d.Phi * amplitudes).T)
+    return stress
 
 
 def gram(
@@ -212,17 +276,18 @@ class _Chain(NamedTuple):
 
 
 def _chain(
-    rod: Rod, modes: StrainModes, start: float, end: float, x: np.ndarray,
+    rod: Rod, modes: StrainModes, start: float, end: float, knots: np.ndarray,
     component: np.ndarray, degree: np.ndarray,
 ) -> _Chain:
     """
     Return the exponents of the chain of rotations along one element, linear in q.
 
+    From knot to knot, within [-1, 1] of the element.
+
     On a step of length h about its middle, ``B_0 = int u ds`` and ``B_1 = int (s - s_mid) / h u
     ds``; then ``exp(B_0 / 2 - 2 B_1) exp(B_0 / 2 + 2 B_1)`` is the rotation to order 4 (Blanes
     and Moan 2006, method CF4; its order of factors turned because ``R_s = R hat(u)``).
     """
-    knots = np.concatenate([[-1.0], x, [1.0]])
     fine = np.interp(
         np.arange((len(knots) - 1) * modes.substeps + 1) / modes.substeps,
         np.arange(len(knots)), knots)

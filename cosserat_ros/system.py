@@ -58,7 +58,8 @@ class Platform(NamedTuple):
     moves: bool           # whether its pose is unknown
     tip_R: np.ndarray     # (k, 3, 3) attitude of the tips in the platform's frame
     tip_p: np.ndarray     # (k, 3) their positions in it [m]
-    hold: np.ndarray      # (k, j, 6) directions of force and moment that hold them, frame tip_R
+    hold: np.ndarray      # (k, j, 6) directions of force and moment that hold them, frame tip_R;
+    #                       rows of zeros, where a joint has fewer, hold nothing
     mass: float           # [kg]
     inertia: np.ndarray   # (3,) principal moments [kg m^2]
     axes: np.ndarray      # (3, 3) their axes, as columns
@@ -177,6 +178,15 @@ def _tip(system, i, pose, reaction):
 
 
 @inner
+def _holds(direction):
+    """Return whether there is a direction (6,) to hold; without one, the reaction is zero."""
+    for c in range(6):
+        if direction[c] != 0.0:
+            return True
+    return False
+
+
+@inner
 def _tip_error(tip, x):
     """Return how far a rod's tip is from its place, in the tip's frame: distance and turn."""
     R, p = x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1]
@@ -235,7 +245,7 @@ def _rod_residual(system, i, pose, y, y_t, y_tt, r):
             total = 0.0
             for c in range(6):
                 total += hold[a, c] * error[c]
-            r[n + b + m + a] = total
+            r[n + b + m + a] = total if _holds(hold[a]) else y[n + b + m + a]
     return balance, x, tip
 
 
@@ -317,6 +327,9 @@ def _hold_tip(hold, tip, x, J, first, A):
             for e in range(6):
                 A[c, first + a] -= hold[a, e] * move[e]
                 A[first + a, c] += hold[a, e] * (move[e] if e < 3 else local[e])
+    for a in range(j):
+        if not _holds(hold[a]):
+            A[first + a, first + a] = 1.0
 
 
 @inner

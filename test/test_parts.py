@@ -56,7 +56,9 @@ tendons:
     pretension: 2
     damping_friction: 5
     coulomb_friction: 0.1
+    presliding: 2e-5
     guided_by: guides
+    straight_in: space
     limits: {lower: -0.01, upper: 0.02, rate: 0.05}
   slanted:
     rod: backbone
@@ -145,8 +147,8 @@ def test_every_key_of_an_arm_reaches_its_field(read):
     assert arm.rods['other'].drag == Drag((0.03, 0.03, 0.0), (1e-3, 1e-3, 0.0))
     assert arm.tendons['straight'] == Tendon(
         routing=Parallel((0.01, 0.0)), rod='backbone', command='displacement', compliance=1e-4,
-        pretension=2.0, damping_friction=5.0, coulomb_friction=0.1, guided_by='guides',
-        limits=Limits(-0.01, 0.02, 0.05))
+        pretension=2.0, damping_friction=5.0, coulomb_friction=0.1, presliding=2e-5,
+        guided_by='guides', straight_in='space', limits=Limits(-0.01, 0.02, 0.05))
     assert arm.tendons['slanted'] == Tendon(
         routing=Convergent((0.01, 0.0), (0.005, 0.0)), rod='backbone', starts_at=0.05,
         ends_at=0.25)
@@ -425,6 +427,8 @@ BAD = {
     'stiffness below zero': (arm('compliance: 1e-4', 'compliance: -1e-4'), ['compliance', 'm/N']),
     'friction below zero': (arm('coulomb_friction: 0.1', 'coulomb_friction: -1'),
                             ['coulomb_friction', '>= 0']),
+    'no presliding': (arm('presliding: 2e-5', 'presliding: 0'), ['presliding', 'm']),
+    'chords without discs': (arm('    guided_by: guides\n', ''), ['straight_in', 'guided_by']),
     'damping below zero': (arm('damping_friction: 5', 'damping_friction: -5'), ['s/m']),
     'unknown discs': (arm('guided_by: guides', 'guided_by: guide'),
                       ['tendons.straight.guided_by', "'guides'"]),

@@ -1,0 +1,253 @@
+"""Dry friction of tendons: it sticks, it remembers, it only takes energy."""
+
+from dataclasses import replace
+
+from conftest import ROOT
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+
+from cosserat_ros.errors import InvalidModel
+from cosserat_ros.friction import dry_friction, Memory
+from cosserat_ros.parts import Drag
+from cosserat_ros.robot import load
+from cosserat_ros.rod import Damping
+from cosserat_ros.simulator import Simulator
+from cosserat_ros.strain import StrainModes
+
+CONFIG = ROOT / 'config'
+MODES = StrainModes(0, 0, 1, 5, 5, 0)
+
+
+def arm(coefficient, presliding=1e-5, command='tension', modes=MODES, undamped=False, gravity=0.0):
+    """Return the tendon arm with one tendon that rubs."""
+    robot = load(CONFIG / 'tendon_arm.yaml')
+    tendon = replace(robot.tendons['tendon_1'], command=command, limits=None,
+                     coulomb_friction=coefficient, presliding=presliding)
+    rod = robot.rods['backbone']
+    if undamped:
+        rod = replace(rod, drag=Drag(), segments=[replace(rod.segments[0], damping=Damping())])
+    return Simulator(replace(robot, rods={'backbone': rod}, tendons={'tendon_1': tendon},
+                             gravity=(0.0, 0.0, -gravity)), modes)
+
+
+def go(sim, tension):
+    sim.command(tendon_1=float(tension))
+    assert sim.statics().converged
+    return sim.tip_pose()[:3, 3]
+
+
+def rubbing(sim):
+    """Return where the tendon has slid to, and the forces there."""
+    return sim.friction.memory['tendon_1'][:2]
+
+
+# --- The law -------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('way, sign', [(-1e-3, -1.0), (1e-3, 1.0)])
+def test_a_sliding_tendon_is_a_capstan(way, sign):
+    """Around a uniform bend: the tension falls by exp(-mu angle) pulled in, grows paid out."""
+    N, mu = 9, 0.4
+    angle = np.full(N, 0.3)
+    law = dry_friction(Memory(*np.zeros((3, N))), np.full(N, way), angle, 5.0, mu, 1e-5)
+    assert_allclose(5.0 + np.cumsum(law.force), 5.0 * np.exp(sign * mu * np.cumsum(angle)))
+
+
+def test_the_slopes_of_the_law_are_its_derivatives():
+    """Some nodes stick, some slip either way, some have been pressed harder before."""
+    rng = np.random.default_rng(1)
+    N = 7
+    last = Memory(rng.normal(0.0, 1e-5, N), rng.normal(0.0, 0.05, N), rng.uniform(0.05, 0.3, N))
+    x, angle = rng.normal(0.0, 2e-5, N), rng.uniform(0.1, 0.5, N)
+
+    def force(x, angle):
+        return dry_friction(last, x, angle, 3.0, 0.3, 2e-5).force
+
+    law = dry_friction(last, x, angle, 3.0, 0.3, 2e-5)
+    for k, unit in enumerate(np.eye(N)):
+        step = 1e-10 * unit
+        assert_allclose(
+            law.by_sliding[:, k], (force(x + step, angle) - force(x - step, angle)) / 2e-10,
+            rtol=1e-4, atol=1e-2)
+        step = 1e-6 * unit
+        assert_allclose(
+            law.by_angle[:, k], (force(x, angle + step) - force(x, angle - step)) / 2e-6,
+            rtol=1e-4, atol=1e-6)
+
+
+def test_no_path_of_sliding_and_pressure_wins_energy():
+    """Random walks that come back: what friction took is not negative, however one presses."""
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        memory, taken = Memory(*np.zeros((3, 1))), 0.0
+        walk = np.cumsum(rng.normal(0.0, 1e-5, 30))
+        for x in [*walk, 0.0]:
+            law = dry_friction(memory, np.array([x]), rng.uniform(0.0, 1.0, 1),
+                               rng.uniform(0.0, 5.0), 0.3, 1e-5)
+            taken += float(law.force @ (x - memory.sliding))
+            memory = Memory(np.array([x]), law.force, law.limit)
+            assert taken > -1e-15
+
+
+# --- On a robot ----------------------------------------------------------------------------------
+
+def test_pulled_in_the_tension_falls_by_the_capstans_law():
+    sim = arm(0.2, presliding=1e-7)
+    go(sim, 4.0)
+    shape = sim.solver.state(0).xi
+    angle = float(sim.model.rods[0].w @ np.linalg.norm(shape[:, 3:5], axis=1))
+    assert angle > 1.0
+    _, force = rubbing(sim)
+    assert_allclose((4.0 + force.sum()) / 4.0, np.exp(-0.2 * angle), rtol=1e-4)
+    assert_allclose(sim.friction.tension('tendon_1')[-1], 4.0 * np.exp(-0.2 * angle), rtol=0.02)
+
+
+def test_it_sticks_under_a_command_reduced_a_little_and_does_not_creep():
+    without, with_friction = arm(0.0), arm(0.2)
+    free = np.linalg.norm(go(without, 4.0) - go(without, 3.6))
+    held = go(with_friction, 4.0)
+    stuck = np.linalg.norm(go(with_friction, 3.6) - held)
+    assert stuck < 0.15 * free, (stuck, free)
+    path = []
+    for _ in range(500):
+        assert with_friction.step(0.02).converged
+        path.append(with_friction.tip_pose()[:3, 3])
+    assert np.ptp(path, axis=0).max() < 1e-7
+
+
+def test_the_way_counts_in_statics():
+    """Pulled to 3 N from below and let out to it from above; the zero friction limit does not."""
+    gaps = []
+    for coefficient in (0.2, 1e-3, 0.0):
+        sim = arm(coefficient)
+        up = go(sim, 3.0)
+        go(sim, 5.0)
+        gaps.append(np.linalg.norm(go(sim, 3.0) - up))
+    assert gaps[0] > 5e-3 and gaps[2] < 1e-6
+    assert_allclose(gaps[1], gaps[0] * 1e-3 / 0.2, rtol=0.5)
+
+
+@pytest.mark.parametrize(
+    'command, ends', [('tension', (1.0, 4.0)), ('displacement', (3e-3, 12e-3))])
+def test_the_area_of_the_loop_is_what_friction_takes(command, ends):
+    sim = arm(0.15, presliding=5e-5, command=command)
+    low, high = ends
+    go(sim, low)
+    go(sim, high)
+    work = taken = whole = 0.0
+    for value in np.concatenate([np.linspace(high, low, 60)[1:], np.linspace(low, high, 60)[1:]]):
+        x, g = rubbing(sim)
+        length, tension = sim.solver.lengths()[0, 0], sim.solver.efforts[0, 0]
+        go(sim, value)
+        x1, g1 = rubbing(sim)
+        did = -0.5 * (tension + sim.solver.efforts[0, 0]) * (
+            sim.solver.lengths()[0, 0] - length)
+        work, whole = work + did, whole + abs(did)
+        taken += 0.5 * float((g + g1) @ (x1 - x))
+    assert taken > 0.05 * whole
+    assert_allclose(work, taken, rtol=0.03)
+
+
+def test_power_is_balanced_in_motion():
+    """Energy gained = work of the tendon - what friction took, to the order of the scheme."""
+    def gap(dt, duration=0.3):
+        sim = arm(0.2, presliding=1e-4, undamped=True, gravity=9.81)
+        go(sim, 1.0)
+        loads = sim.loads
+        start, work, taken = sim.solver.energy(loads), 0.0, 0.0
+        for i in range(1, round(duration / dt) + 1):
+            x, g = rubbing(sim)
+            length, tension = sim.solver.lengths()[0, 0], sim.solver.efforts[0, 0]
+            sim.command(tendon_1=1.0 + 2.0 * np.sin(np.pi * i * dt / duration) ** 2)
+            assert sim.step(dt).converged
+            x1, g1 = rubbing(sim)
+            work -= 0.5 * (tension + sim.solver.efforts[0, 0]) * (
+                sim.solver.lengths()[0, 0] - length)
+            taken += 0.5 * float((g + g1) @ (x1 - x))
+        return abs(sim.solver.energy(loads) - start - work + taken), taken
+
+    (coarse, _), (fine, taken) = gap(4e-3), gap(2e-3)
+    assert taken > 1e-4 and fine < 0.05 * taken and fine < 0.6 * coarse, (coarse, fine, taken)
+
+
+def test_large_steps_do_not_chatter():
+    """Stopped after a ramp, with steps far longer than a bristle's own period."""
+    def swing(coefficient):
+        sim = arm(coefficient, presliding=1e-6)
+        assert sim.statics().converged
+        path = []
+        for i in range(80):
+            sim.command(tendon_1=0.2 * min(i + 1, 20))
+            assert sim.step(0.05).converged
+            assert sim.friction.gap() < 1e-4
+            path.append(sim.tip_pose()[0, 3])
+        return np.ptp(path[60:])
+
+    free, rubs = swing(0.0), swing(0.3)
+    assert rubs < 1e-4 and rubs < 0.1 * free, (rubs, free)
+
+
+def test_friction_is_part_of_the_state():
+    sim = arm(0.2)
+    go(sim, 4.0)
+    saved = sim.saved()
+    first = go(sim, 3.0)
+    go(sim, 1.0)
+    sim.restore(saved)
+    assert_allclose(go(sim, 3.0), first, atol=1e-9)
+    assert sim.statics(from_rest=True).converged
+    fresh = arm(0.2)
+    assert_allclose(sim.tip_pose()[:3, 3], go(fresh, 3.0), atol=1e-7)
+
+
+def test_two_tendons_rub_each_for_itself():
+    robot = load(CONFIG / 'tendon_arm.yaml')
+    tendons = {name: replace(robot.tendons[name], coulomb_friction=0.2)
+               for name in ('tendon_1', 'tendon_2')}
+    sim = Simulator(replace(robot, tendons=tendons, gravity=(0.0, 0.0, 0.0)), MODES)
+    sim.command(tendon_1=3.0, tendon_2=3.0)
+    assert sim.statics().converged and sim.friction.gap() < 1e-5
+    one, two = (sim.friction.tension(name) for name in tendons)
+    assert_allclose(one, two, rtol=1e-4)  # they stand at right angles
+    assert one[-1] < 0.95 * 3.0
+    sim.command(tendon_2=0.0)
+    assert sim.statics().converged and sim.friction.gap() < 1e-5
+    assert_allclose(sim.friction.tension('tendon_2'), 0.0, atol=1e-9)
+
+
+def test_presliding_is_a_length():
+    tendon = load(CONFIG / 'tendon_arm.yaml').tendons['tendon_1']
+    with pytest.raises(InvalidModel, match='presliding.*0'):
+        replace(tendon, presliding=0.0)
+
+
+# --- The paper's experiment ----------------------------------------------------------------------
+
+def test_the_experiment_loses_more_where_it_is_bent():
+    """
+    Till 2019, section 5.2.1 and figure 15: with their friction the arm rings shorter when bent.
+
+    After each ramp of 0.31 s, by how much the swing of the tip falls from its first second to
+    its last, up (bent) and down (level); and that it is the friction which makes the difference.
+    """
+    def falls(beta):
+        robot = load(CONFIG / 'tendon_experiment.yaml')
+        tendon = replace(robot.tendons['tendon'], damping_friction=beta)
+        sim = Simulator(replace(robot, tendons={'tendon': tendon}), StrainModes(0, 0, 1, 5, 5, 2))
+        start = 0.00312
+        sim.command(tendon=start)
+        assert sim.statics().converged
+        path = []
+        for i in range(1, 801):
+            t = 0.01 * i
+            up, down = np.clip(t / 0.31, 0.0, 1.0), np.clip((t - 4.0) / 0.31, 0.0, 1.0)
+            sim.command(tendon=start + 0.01619 * float(up - down))
+            assert sim.step(0.01).converged
+            path.append(sim.tip_pose()[0, 3])
+        first_up, last_up, first_down, last_down = (
+            np.ptp(path[a:a + 100]) for a in (35, 300, 435, 700))
+        return last_up / first_up, last_down / first_down
+
+    (bent, level), (bent_without, level_without) = falls(5.0), falls(0.0)
+    assert bent < 0.8 * level, (bent, level)
+    assert bent / level < 0.8 * bent_without / level_without, (bent_without, level_without)
