@@ -1,0 +1,149 @@
+"""The equations of a robot as functions of its shape and of its actuation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .compiled import actuator_lengths, solve_rows
+from ..actuators import Drives, EFFORT
+from ..parts import Leg
+from ..sensitivity import LegColumns
+from ..simulator import Simulator
+from ..system import CONVERGED, equations, Inverse, newton, System, Tangent
+
+
+class Mechanics:
+    """The equations of a simulator's robot as functions of z and of the actuation u (m,)."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self.sim, robot, model = sim, sim.robot, sim.model
+        self.names, self.actuators = list(robot.actuators), list(robot.actuators.values())
+        places = [model.places[name] for name in self.names]
+        self.leg = np.array([isinstance(a, Leg) for a in self.actuators], dtype=bool)
+        self.rod = np.array([p.rod for p in places], dtype=int)
+        self.slot = np.array([p.slot for p in places], dtype=int)
+        self.row = np.array([-1 if leg else sim.solver.effort_places[p.rod, p.slot]
+                             for p, leg in zip(places, self.leg)], dtype=int)
+        self._pulled = np.flatnonzero(~self.leg)
+        self._pulled_at = self.rod[self._pulled], self.slot[self._pulled]
+        self._fed_rods = self.rod[self.leg]
+        self._lengths = np.array([robot.rods[name].length for name in model.names])
+        self._leg_columns = LegColumns(sim) if self.leg.any() else None
+        size, k = sim.solver.z.size, len(model.rods)
+        B, self.n = (size - 6 * (robot.platform is not None)) // k, sim.solver.n
+        self.still, self.r, self._step = np.zeros(size), np.zeros(size), np.zeros((1, size))
+        shapes = (k, B, B), (k, B, 6), (k, 6, B), (6, 6)
+        self.tangent = Tangent(*(np.zeros(shape) for shape in shapes))
+        self._inverse = Inverse(*(np.zeros(shape) for shape in shapes))
+        self._rows = np.zeros((1 + len(self.names), size))
+        self.scale = np.array(sim.solver.strain_scale)
+        self._taken: tuple[Any, Any] | None = None
+        self.take()
+
+    @property
+    def rest_actuation(self) -> np.ndarray:
+        """No effort, and legs as long as at rest, (m,)."""
+        u = np.zeros(len(self.names))
+        u[self.leg] = [self.sim.robot.rods[self.sim.model.names[i]].length
+                       for i in self._fed_rods]
+        return u
+
+    def take(self) -> None:
+        """Take over the loads that act on the simulator now."""
+        sim = self.sim
+        system = sim.solver.system(sim.loads)
+        taken = sim.loads, system.platform.wrench
+        if self._taken is not None and all(a is b for a, b in zip(self._taken, taken)):
+            return
+        self._taken = taken
+        self._stress = system.loads.stress
+        self.described = sim.model.drives(sim.commands)
+        self._system = system._replace(drives=self.described._replace(
+            kind=np.full_like(self.described.kind, EFFORT),
+            command=np.zeros_like(self.described.command)))
+
+    def stand(self, R: np.ndarray) -> None:
+        """Count the platform's turn from R on."""
+        self._system = self._system._replace(platform=self._system.platform._replace(R=R))
+
+    def actuate(self, u: np.ndarray) -> System:
+        """Return the system under actuation u; its arrays are the same each time."""
+        system = self._system
+        system.drives.command[self._pulled_at] = u[self._pulled]
+        if self._leg_columns is None:
+            return system
+        self._lengths[self._fed_rods] = u[self.leg]
+        fed = self.sim.model.fed(self._lengths)
+        return system._replace(
+            rods=system.rods._replace(elastic=fed.elastic, inertia=fed.inertia),
+            loads=system.loads._replace(stress=self._stress + fed.stress))
+
+    def linearise(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """
+        Return the way to the equilibrium, and the slope of z with u there, (unknowns, m).
+
+        None where the tangent is singular.
+        """
+        system, rows = self.actuate(u), self._rows
+        equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
+        rows[0] = self.r
+        rows[1 + self._pulled, self.row[self._pulled]] = -1.0
+        if self._leg_columns is not None:
+            columns = self._leg_columns(system, z, self._lengths, self.r)
+            rows[1 + np.flatnonzero(self.leg)] = columns[self._fed_rods]
+        out = np.empty_like(rows)
+        try:
+            found = solve_rows(
+                self.tangent, system.platform.moves, True, self._inverse, rows, out)
+        except np.linalg.LinAlgError:
+            found = False
+        return (-out[0], -out[1:].T) if found else None
+
+    def settling(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the way to the equilibrium under u by the last tangent, nearly."""
+        system = self.actuate(u)
+        equations(system, z, self.still, self.still, 0.0, 0.0, False, self.r, self.tangent)
+        solve_rows(self.tangent, system.platform.moves, False, self._inverse, self.r[None],
+                   self._step)
+        return -self._step[0]
+
+    def strain(self, step: np.ndarray) -> float:
+        """Return the size of a change of z, as strain."""
+        size = float(np.max(np.abs(step) * self.scale))
+        return size if math.isfinite(size) else math.inf
+
+    def equilibrium(
+        self, z: np.ndarray, u: np.ndarray, drives: Drives | None = None,
+    ) -> tuple[np.ndarray, bool]:
+        """Return the equilibrium under u, or other drives, near z, and whether there is one."""
+        system = self.actuate(u)
+        if drives is not None:
+            system = system._replace(drives=drives)
+        try:
+            found, status, *_ = newton(
+                system, z, 0.0, self.still, 0.0, self.still, self.scale, 1e-11, 30, 2.0,
+                self._inverse, False)
+        except np.linalg.LinAlgError:
+            return z, False
+        return found, status == CONVERGED
+
+    def lengths(self, z: np.ndarray) -> np.ndarray:
+        """Return lengths and volumes of the actuators, (m,); 0 for legs."""
+        lengths, solver = np.zeros(len(self.names)), self.sim.solver
+        for i in set(self.rod[self._pulled]):
+            here = (self.rod == i) & ~self.leg
+            lengths[here] = actuator_lengths(
+                solver.rods[i], solver.paths[i], z[solver.q_places[i]])[self.slot[here]]
+        return lengths
+
+    def length_gradients(self, which: np.ndarray) -> np.ndarray:
+        """Return how lengths of actuators change with z at the last tangent, (k, unknowns)."""
+        gradients = np.zeros((which.size, self.still.size))
+        for a, j in enumerate(which):
+            i = self.rod[j]
+            gradients[a, self.sim.solver.q_places[i]] = (
+                self.tangent.block[i, :self.n, self.n + self.slot[j]])
+        return gradients
