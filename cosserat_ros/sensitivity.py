@@ -28,12 +28,11 @@ def command_columns(sim: Simulator) -> np.ndarray:
     system, z = sim.system(), sim.solver.z
     columns = np.zeros((z.size, len(sim.robot.actuators)))
     lengths, drives = sim.solver.lengths(), system.drives
-    legs = LegColumns(sim)(system, z, sim.leg_lengths) if sim.robot.legs else None
+    fed = _leg_columns(sim, system) if sim.robot.legs else columns.T
     for j, (name, actuator) in enumerate(sim.robot.actuators.items()):
         at = sim.model.places[name]
         if isinstance(actuator, Leg):
-            assert legs is not None
-            columns[:, j] = legs[at.rod]
+            columns[:, j] = fed[at.rod]
             continue
         row = sim.solver.effort_places[at]
         gap = lengths[at] - drives.command[at] - drives.compliance[at] * z[row]
@@ -55,6 +54,12 @@ def _unit(actuator: Tendon | Chamber) -> float:
     return 1.0 if actuator.command == 'tension' else -1.0
 
 
+def _leg_columns(sim: Simulator, system: System) -> np.ndarray:
+    """Return dr/dlength of each rod at the present instant, (k, unknowns)."""
+    legs, z = LegColumns(sim), sim.solver.z
+    return legs.columns(z, sim.leg_lengths, legs.weights(system, z, unbalance(system, z)))
+
+
 class LegColumns:
     """
     How the equations change with the lengths of legs.
@@ -65,42 +70,36 @@ class LegColumns:
 
     def __init__(self, sim: Simulator) -> None:
         self._model, self._places = sim.model, sim.solver.q_places
+        self._own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(
+            sim.model.rods)
         self._first = np.array([
             sim.robot.rods[name].segments[0].length for name in sim.model.names])
         self._rest_force = np.array([
             np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
             for d, stress in zip(sim.model.rods, sim.model.feeding.stress)])
 
-    def __call__(
-        self, system: System, z: np.ndarray, lengths: np.ndarray, r: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def weights(self, system: System, z: np.ndarray, r: np.ndarray) -> np.ndarray:
         """
-        Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,) [m].
+        Return the change of the equations r at z as the fed parts of all rods grow by lam = 1.
 
-        Parameters
-        ----------
-        system : System
-        z, lengths : arrays
-        r : array, optional
-            The equations there, if they are known.
-
+        A rod's weight is in its own equations only, so that all can be made heavier at once.
         """
-        fed, lam, k = self._model.feeding, self._model.stretches(lengths), lengths.size
-        if r is None:
-            r = _unbalance(system, z)
-        # A rod's weight is in its own equations only, so that all can be made heavier at once.
-        weight = _unbalance(system._replace(rods=system.rods._replace(
-            inertia=system.rods.inertia + fed.inertia)), z) - r
-        own = (z.size - 6 * system.platform.moves) // k
-        columns = np.zeros((k, z.size))
+        inertia = system.rods.inertia + self._model.feeding.inertia
+        heavier = system._replace(rods=system.rods._replace(inertia=inertia))
+        return unbalance(heavier, z) - r
+
+    def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
+        fed, lam = self._model.feeding, self._model.stretches(lengths)
+        columns = np.zeros((lengths.size, z.size))
         for i, q in enumerate(self._places):
-            rod = slice(i * own, (i + 1) * own)
-            columns[i, rod] = weight[rod]
+            rod = slice(q[0], q[0] + self._own)
+            columns[i, rod] = weights[rod]
             columns[i, q] -= (fed.elastic[i] @ z[q] + self._rest_force[i]) / lam[i] ** 2
         return columns / self._first[:, None]
 
 
-def _unbalance(system: System, z: np.ndarray) -> np.ndarray:
+def unbalance(system: System, z: np.ndarray) -> np.ndarray:
     """Return what must be zero in statics."""
     still = np.zeros(z.size)
     k, P = system.rods.s.shape[0], 6 * system.platform.moves
@@ -124,7 +123,7 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
     d = sim.model.rods[i]
     s = d.breaks[-1] if at is None else at
     system, z = sim.system(), sim.solver.z
-    none = _unbalance(system, z)
+    none = unbalance(system, z)
     changes = []
     for unit in np.eye(6):
         loads = system.loads._replace(
@@ -138,7 +137,7 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
             force, moment = Stations(d, np.array([s])).spread(0, unit)
             loads.line_force[i] += force
             loads.line_moment[i] += moment
-        changes.append(_unbalance(system._replace(loads=loads), z) - none)
+        changes.append(unbalance(system._replace(loads=loads), z) - none)
     return np.array(changes).T
 
 

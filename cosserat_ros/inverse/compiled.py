@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..actuators import lengths_and_gradients
-from ..kernels import kernel
-from ..kinematics import kinematics, turn_columns
+from ..kernels import inner, kernel
+from ..kinematics import kinematics, rotate, turn_columns
 from ..system import _apply, _factorise
 
 
@@ -24,10 +24,60 @@ class Station(NamedTuple):
     weight: np.ndarray  # (K,)
 
 
+@inner
+def _make_orthonormal(R):
+    """Take R (3, 3) to the rotation next to it, to which it is near (Newton and Schulz)."""
+    S = np.empty((3, 3))
+    for _ in range(6):
+        for i in range(3):
+            for j in range(3):
+                S[i, j] = 1.5 if i == j else 0.0
+                for k in range(3):
+                    S[i, j] -= 0.5 * R[k, i] * R[k, j]
+        for i in range(3):
+            a, b, c = R[i, 0], R[i, 1], R[i, 2]
+            for j in range(3):
+                R[i, j] = a * S[0, j] + b * S[1, j] + c * S[2, j]
+
+
+@inner
+def _turn(station, Rc, psi, R, J):
+    """Write the rotation of a station, and how it turns."""
+    for k in range(station.turn.size):
+        e, weight = station.turn[k], station.weight[k]
+        for i in range(3):
+            for j in range(3):
+                R[i, j] += weight * Rc[e, i, j]
+            for c in range(J.shape[1]):
+                J[3 + i, c] += weight * psi[e, i, c]
+    if station.turn.size > 1:
+        _make_orthonormal(R)
+
+
+@inner
+def _offset(offset, p, R, J):
+    """Take position, rotation and motion of a frame to those of one fixed to it."""
+    arm, column = np.empty(3), np.empty(3)
+    rotate(R, offset[:3, 3], arm)
+    for i in range(3):
+        a, b = (i + 1) % 3, (i + 2) % 3
+        p[i] += arm[i]
+        for c in range(J.shape[1]):
+            J[i, c] += J[3 + a, c] * arm[b] - J[3 + b, c] * arm[a]
+    turned = np.empty((3, 3))
+    for j in range(3):
+        rotate(R, offset[:3, j], column)
+        for i in range(3):
+            turned[i, j] = column[i]
+    for i in range(3):
+        for j in range(3):
+            R[i, j] = turned[i, j]
+
+
 @kernel
-def station_motion(d, base, q, station, wanted):
+def station_motion(d, base, q, station, offset, wanted):
     """
-    Return position (3,), rotation (3, 3) before it is made orthonormal, and their motion.
+    Return position (3,) and rotation (3, 3) of a frame at a station, and their motion.
 
     Parameters
     ----------
@@ -35,6 +85,8 @@ def station_motion(d, base, q, station, wanted):
     base : Base
     q : (n,) float64
     station : Station
+    offset : (4, 4) float64
+        From the rod's body frame to this one.
     wanted : bool
         Whether the motion is; J is else without columns.
 
@@ -65,13 +117,8 @@ def station_motion(d, base, q, station, wanted):
             if j < 3:
                 for i in range(3):
                     J[i, c] += share * d.Phi[k, c] * x.Rc[e, i, j]
-    for k in range(station.turn.size):
-        e, weight = station.turn[k], station.weight[k]
-        for i in range(3):
-            for j in range(3):
-                R[i, j] += weight * x.Rc[e, i, j]
-            for c in range(n):
-                J[3 + i, c] += weight * psi[e, i, c]
+    _turn(station, x.Rc, psi, R, J)
+    _offset(offset, p, R, J)
     return p, R, J
 
 

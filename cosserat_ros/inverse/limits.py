@@ -8,22 +8,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .mechanics import Mechanics
 from ..actuators import Drives
 from ..checked import check_number
 from ..errors import InvalidModel, UnknownName
 from ..model import GAS_CONSTANT
 from ..parts import Chamber, Leg, Tendon
+from .mechanics import Mechanics
+from .quadratic import Box
 
 LEAST_FED = 1e-3  # part of a leg's first segment that is always fed
+NONE = np.zeros(0)
 
 
-class Rows(NamedTuple):
-    """The limits of a step x = du / scale: ``normal x >= b``, see `Limits.gaps`."""
+class Measured(NamedTuple):
+    """Of commands that follow from shape and effort, near a point."""
 
-    normal: np.ndarray    # (limits, m)
-    gradient: np.ndarray  # (measured, unknowns) of measured commands with z
-    size: np.ndarray      # (measured,) that their normals had
+    gradient: np.ndarray  # (k, unknowns) with z
+    size: np.ndarray      # (k,) of their slope with x = du / scale
 
 
 class Limits:
@@ -36,13 +37,14 @@ class Limits:
 
     def __init__(self, mechanics: Mechanics, bounds: Mapping[str, Any] | None,
                  scale: np.ndarray) -> None:
-        self.mechanics, self.model, self.scale = mechanics, mechanics.sim.model, scale
+        self.mechanics, self.model = mechanics, mechanics.sim.model
         m = len(mechanics.names)
-        self.least, self.most = np.full(m, -np.inf), np.full(m, np.inf)
+        self.box = Box(np.full(m, -np.inf), np.full(m, np.inf), scale)
+        self.least, self.most = self.box.least, self.box.most
         ranges = [_command_range(name, actuator, (bounds or {}).get(name))
                   for name, actuator in zip(mechanics.names, mechanics.actuators)]
         self.command_least, self.command_most = np.array(ranges).T
-        self.box = np.concatenate([np.eye(m), -np.eye(m)])
+        self._sides = np.concatenate([np.eye(m), -np.eye(m)])
         self.pulls = np.array([isinstance(a, Tendon) for a in mechanics.actuators])
         for name in bounds or {}:
             if name not in mechanics.names:
@@ -122,33 +124,42 @@ class Limits:
                     self.model.told(name, actuator, actuator.command, commands[name]))
         return drives
 
-    def linearise(self, z: np.ndarray, u: np.ndarray, slope: np.ndarray) -> Rows:
-        """Return the limits near z and u; slope (unknowns, m) is that of z with u / scale."""
+    def linearise(
+        self, z: np.ndarray, u: np.ndarray, slope: np.ndarray,
+    ) -> tuple[np.ndarray, Measured]:
+        """
+        Return the normals of all limits of x = du / scale near z and u, (limits, m).
+
+        Those of u, least and greatest, then those of measured commands. slope (m, unknowns) is
+        that of z with x.
+        """
         j = self.measured
         if not j.size:
-            return Rows(self.box, np.zeros((0, z.size)), np.ones(0))
+            return self._sides, Measured(np.zeros((0, z.size)), np.ones(0))
         _, by_length, by_u = self.values(u, self.mechanics.lengths(z))
         gradient = by_length[j, None] * self.mechanics.length_gradients(j)
-        row = gradient @ slope
-        row[np.arange(j.size), j] += (by_u * self.scale)[j]
+        row = gradient @ slope.T
+        row[np.arange(j.size), j] += (by_u * self.box.scale)[j]
         size = np.linalg.norm(row, axis=1)
         row /= size[:, None]
-        return Rows(np.concatenate([self.box, row, -row]), gradient, size)
+        return np.concatenate([self._sides, row, -row]), Measured(gradient, size)
 
     def gaps(
-        self, rows: Rows, z: np.ndarray, u: np.ndarray, settle: np.ndarray,
-    ) -> np.ndarray:
-        """Return b of ``normal x >= b``; infinite where there is no limit."""
-        limit = np.concatenate([self.least - u, u - self.most]) / np.tile(self.scale, 2)
+        self, measured: Measured, z: np.ndarray, u: np.ndarray, settle: np.ndarray,
+    ) -> tuple[Box, np.ndarray]:
+        """Return the limits of u, and by how much measured commands are within theirs, < 0."""
         j = self.measured
         if not j.size:
-            return limit
-        value = self.values(u, self.mechanics.lengths(z))[0][j] + rows.gradient @ settle
-        above = (value - self.command_most[j]) / rows.size
+            return self.box, NONE
+        value = self.values(u, self.mechanics.lengths(z))[0][j] + measured.gradient @ settle
+        above, box = (value - self.command_most[j]) / measured.size, self.box
         stays = (above > 0.0) & (u[j] <= 0.0) & self.pulls[j]  # slack: may be told less
-        above[stays] = -np.inf
-        limit[u.size + j[stays]] = 0.0
-        return np.concatenate([limit, (self.command_least[j] - value) / rows.size, above])
+        if stays.any():
+            above[stays], most = -np.inf, box.most.copy()
+            most[j[stays]] = u[j[stays]]
+            box = box._replace(most=most)
+        below = (self.command_least[j] - value) / measured.size
+        return box, np.concatenate([below, above])
 
     def violation(self, z: np.ndarray, u: np.ndarray, sizes: np.ndarray) -> float:
         """Return the sum of squares by which measured commands are beyond their limits."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import actuator_lengths, solve_rows
 from ..actuators import Drives, EFFORT
 from ..parts import Leg
 from ..sensitivity import LegColumns
 from ..simulator import Simulator
 from ..system import CONVERGED, equations, Inverse, newton, System, Tangent
+from .compiled import actuator_lengths, solve_rows
 
 
 class Mechanics:
@@ -29,9 +29,12 @@ class Mechanics:
                              for p, leg in zip(places, self.leg)], dtype=int)
         self._pulled = np.flatnonzero(~self.leg)
         self._pulled_at = self.rod[self._pulled], self.slot[self._pulled]
+        self._pulled_on = [(i, np.flatnonzero((self.rod == i) & ~self.leg))
+                           for i in sorted(set(self.rod[self._pulled]))]
         self._fed_rods = self.rod[self.leg]
         self._lengths = np.array([robot.rods[name].length for name in model.names])
-        self._leg_columns = LegColumns(sim) if self.leg.any() else None
+        self._legs = LegColumns(sim) if self.leg.any() else None
+        self._weights: np.ndarray | None = None
         size, k = sim.solver.z.size, len(model.rods)
         B, self.n = (size - 6 * (robot.platform is not None)) // k, sim.solver.n
         self.still, self.r, self._step = np.zeros(size), np.zeros(size), np.zeros((1, size))
@@ -66,14 +69,15 @@ class Mechanics:
             command=np.zeros_like(self.described.command)))
 
     def stand(self, R: np.ndarray) -> None:
-        """Count the platform's turn from R on."""
+        """Count the platform's turn from R on, and begin anew."""
+        self._weights = None
         self._system = self._system._replace(platform=self._system.platform._replace(R=R))
 
     def actuate(self, u: np.ndarray) -> System:
         """Return the system under actuation u; its arrays are the same each time."""
         system = self._system
         system.drives.command[self._pulled_at] = u[self._pulled]
-        if self._leg_columns is None:
+        if self._legs is None:
             return system
         self._lengths[self._fed_rods] = u[self.leg]
         fed = self.sim.model.fed(self._lengths)
@@ -83,7 +87,7 @@ class Mechanics:
 
     def linearise(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """
-        Return the way to the equilibrium, and the slope of z with u there, (unknowns, m).
+        Return the way to the equilibrium, and the slope of z with u there, (m, unknowns).
 
         None where the tangent is singular.
         """
@@ -91,8 +95,10 @@ class Mechanics:
         equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
         rows[0] = self.r
         rows[1 + self._pulled, self.row[self._pulled]] = -1.0
-        if self._leg_columns is not None:
-            columns = self._leg_columns(system, z, self._lengths, self.r)
+        if self._legs is not None:
+            if self._weights is None:  # the small part of the slope: the first will do for all
+                self._weights = self._legs.weights(system, z, self.r)
+            columns = self._legs.columns(z, self._lengths, self._weights)
             rows[1 + np.flatnonzero(self.leg)] = columns[self._fed_rods]
         out = np.empty_like(rows)
         try:
@@ -100,7 +106,7 @@ class Mechanics:
                 self.tangent, system.platform.moves, True, self._inverse, rows, out)
         except np.linalg.LinAlgError:
             found = False
-        return (-out[0], -out[1:].T) if found else None
+        return (-out[0], -out[1:]) if found else None
 
     def settling(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the way to the equilibrium under u by the last tangent, nearly."""
@@ -133,8 +139,7 @@ class Mechanics:
     def lengths(self, z: np.ndarray) -> np.ndarray:
         """Return lengths and volumes of the actuators, (m,); 0 for legs."""
         lengths, solver = np.zeros(len(self.names)), self.sim.solver
-        for i in set(self.rod[self._pulled]):
-            here = (self.rod == i) & ~self.leg
+        for i, here in self._pulled_on:
             lengths[here] = actuator_lengths(
                 solver.rods[i], solver.paths[i], z[solver.q_places[i]])[self.slot[here]]
         return lengths

@@ -1,12 +1,33 @@
-"""Small quadratic programs, compiled."""
+"""The quadratic program of a step, compiled."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels import inner, kernel
 
 DEPENDENT = 1e-22  # of a normal's square, below which it depends on those of active limits
+ROUNDING = 1e-15   # of the quadratic form, relative, that is added to it
+VIOLATED = 1e-13   # by which limits may be violated
+
+
+class Linear(NamedTuple):
+    """Shape and task near a point, as functions of x = du / scale."""
+
+    slope: np.ndarray   # (m, unknowns) of z
+    motion: np.ndarray  # (errors, unknowns) of the task with z
+    J: np.ndarray       # (errors, m) of the task with x
+    normal: np.ndarray  # (limits, m) of limits of u, least and greatest, then of commands
+
+
+class Box(NamedTuple):
+    """Limits of the actuation u (m,)."""
+
+    least: np.ndarray
+    most: np.ndarray
+    scale: np.ndarray
 
 
 @inner
@@ -99,8 +120,8 @@ def _dot(a, b):
     return total
 
 
-@kernel
-def least_quadratic(G, a, C, b, tolerance):
+@inner
+def _least_quadratic(G, a, C, b, tolerance):
     """
     Minimise ``x G x / 2 + a x`` where ``C x >= b`` (Goldfarb and Idnani 1983, the dual method).
 
@@ -154,3 +175,67 @@ def least_quadratic(G, a, C, b, tolerance):
             for k in range(drop, count):
                 active[k], pull[k] = active[k + 1], pull[k + 1]
     return x, False
+
+
+@inner
+def _bounds(box, u, further):
+    """Return b of ``normal x >= b``: limits of u, then further ones."""
+    m = u.size
+    b = np.empty(2 * m + further.size)
+    for i in range(m):
+        b[i] = (box.least[i] - u[i]) / box.scale[i]
+        b[m + i] = (u[i] - box.most[i]) / box.scale[i]
+    for i in range(further.size):
+        b[2 * m + i] = further[i]
+    return b
+
+
+@kernel
+def quadratic_step(linear, box, further, u, error, settle, weight, pull, strain):
+    """
+    Minimise ``|error + J x|^2 + x weight x + 2 pull x`` within limits.
+
+    Parameters
+    ----------
+    linear : Linear
+    box : Box
+    further : (limits,) float64
+        By which commands are within their limits, negative; -inf where there is none.
+    u, weight, pull : (m,) float64
+    error : (errors,) float64
+        Of the task, once the shape has settled.
+    settle : (unknowns,) float64
+        Its way to the equilibrium.
+    strain : (unknowns,) float64
+        Size of each unknown as strain.
+
+    Returns
+    -------
+    x, dz : arrays
+        Changes of the actuation over its scale, and of the shape.
+    size : float
+        Of the latter, as strain; infinite if anything is not finite.
+
+    """
+    J, m = linear.J, u.size
+    G, a, trace = np.zeros((m, m)), pull.copy(), 0.0
+    for i in range(m):
+        for e in range(error.size):
+            a[i] += J[e, i] * error[e]
+            for j in range(m):
+                G[i, j] += J[e, i] * J[e, j]
+        G[i, i] += weight[i]
+        trace += G[i, i]
+    for i in range(m):
+        G[i, i] += ROUNDING * trace
+    dz, size = settle.copy(), 0.0
+    if not (np.isfinite(trace) and np.isfinite(_dot(a, a))):
+        return a, dz, np.inf
+    x, _ = _least_quadratic(G, a, linear.normal, _bounds(box, u, further), VIOLATED)
+    for c in range(dz.size):
+        for i in range(m):
+            dz[c] += linear.slope[i, c] * x[i]
+        if not np.isfinite(dz[c]):
+            return x, dz, np.inf
+        size = max(size, abs(dz[c]) * strain[c])
+    return x, dz, size

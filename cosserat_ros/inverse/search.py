@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .limits import Limits, Rows
+from .limits import Limits, Measured
 from .mechanics import Mechanics
-from .quadratic import least_quadratic
+from .quadratic import Linear, quadratic_step
 from .task import Task
 
 REACH = 2.0         # [rad] of bending over the length, in one step
@@ -30,8 +30,6 @@ PULLED = 0.03       # step, as strain, above which actuation is pulled to the le
 SHORTEST = 1e-2     # part of a step that is tried
 MOST = 40           # steps of an approach
 SLUGGISH = 1e-3     # damping for targets that are out of reach
-ROUNDING = 1e-15    # of the quadratic program, relative
-VIOLATED = 1e-13    # by which limits may be violated in it
 
 MOST_DOWN = 80      # steps of a descent
 REACH_DOWN = 1.0    # as REACH
@@ -65,15 +63,6 @@ class Sizes(NamedTuple):
     commands: np.ndarray  # of measured commands, to that
 
 
-class Linear(NamedTuple):
-    """Shape and task near a point, as functions of x = du / scale."""
-
-    slope: np.ndarray   # (unknowns, m) of z
-    motion: np.ndarray  # (errors, unknowns) of the task with z
-    J: np.ndarray       # (errors, m) of the task
-    rows: Rows          # limits
-
-
 class Point(NamedTuple):
     """A shape and an actuation, by a linearisation there or nearby."""
 
@@ -82,6 +71,7 @@ class Point(NamedTuple):
     settle: np.ndarray  # way to the equilibrium under u
     error: np.ndarray   # of the task, once settled
     linear: Linear
+    measured: Measured
     stale: bool         # whether the linearisation is that of an earlier point
 
 
@@ -101,7 +91,7 @@ class Search:
         self.mechanics, self.task, self.limits = mechanics, task, limits
         self.scale, self.kind, self.commands = sizes
         self.aim, self.R = aim, R
-        self._pull = self.scale / self.kind
+        self._pull, self._still = self.scale / self.kind, np.zeros(aim.size)
         self.iterations = 0
 
     # --- Points and steps ---
@@ -111,33 +101,30 @@ class Search:
         found = self.mechanics.linearise(z, u)
         if found is None:
             return None
-        settle, slope = found[0], found[1] * self.scale
+        settle, slope = found[0], found[1] * self.scale[:, None]
         error, motion = self.task.errors_and_motion(z, self.R)
-        linear = Linear(slope, motion, motion @ slope, self.limits.linearise(z, u, slope))
-        return Point(z, u, settle, error + motion @ settle, linear, False)
+        normal, measured = self.limits.linearise(z, u, slope)
+        linear = Linear(slope, motion, motion @ slope.T, normal)
+        return Point(z, u, settle, error + motion @ settle, linear, measured, False)
 
-    def _looked_at(self, z: np.ndarray, u: np.ndarray, linear: Linear) -> Point:
-        """Return the point by the last linearisation, which costs little."""
+    def _looked_at(self, z: np.ndarray, u: np.ndarray, before: Point) -> Point:
+        """Return the point by the linearisation of one before, which costs little."""
         settle = self.mechanics.settling(z, u)
-        error = self.task.errors(z, self.R) + linear.motion @ settle
-        return Point(z, u, settle, error, linear, True)
+        error = self.task.errors(z, self.R) + before.linear.motion @ settle
+        return Point(z, u, settle, error, before.linear, before.measured, True)
 
     def _away(self, u: np.ndarray, start: np.ndarray, phase: Phase) -> np.ndarray:
         return (u - (self.aim if phase.pulled else start)) / self.kind
 
     def _step(self, point: Point, phase: Phase, lam: float = 0.0) -> Step:
         """Solve the quadratic program."""
-        J, linear = point.linear.J, point.linear
-        G = J.T @ J
-        diagonal = G.reshape(-1)[::G.shape[0] + 1]
-        diagonal += phase.mu * self._pull ** 2 + lam + ROUNDING * diagonal.sum()
-        a = J.T @ point.error
+        pull = self._still
         if phase.pulled:
-            a += phase.mu * self._pull * self._away(point.u, point.u, phase)
-        b = self.limits.gaps(linear.rows, point.z, point.u, point.settle)
-        x, _ = least_quadratic(G, a, linear.rows.normal, b, VIOLATED)
-        dz = point.settle + linear.slope @ x
-        return Step(x, dz, self.mechanics.strain(dz))
+            pull = phase.mu * self._pull * self._away(point.u, point.u, phase)
+        box, further = self.limits.gaps(point.measured, point.z, point.u, point.settle)
+        return Step(*quadratic_step(
+            point.linear, box, further, point.u, point.error, point.settle,
+            phase.mu * self._pull ** 2 + lam, pull, self.mechanics.scale))
 
     def _after(self, point: Point, step: Step, part: float) -> tuple[np.ndarray, np.ndarray]:
         u = point.u + part * step.x * self.scale
@@ -151,31 +138,46 @@ class Search:
         """Return shape and actuation, and whether it came to an end there."""
         phase, last = phases(damping)[0], phases(damping)[-1]
         point = self._linearised(z, u)
+        trail: list[Step] = []
         while point is not None and self.iterations < MOST:
             if not point.stale:
-                step = self._step(point, phase)
+                step, trail = self._step(point, phase), []
             if not math.isfinite(step.size):
                 break
             self.iterations += 1
-            if not phase.pulled and step.size < EXACT:
-                return *self._after(point, step, 1.0), True
             ahead = self._ahead(point, step, phase)
             if ahead is None:  # by an old linearisation, that is not the last word
                 point = self._linearised(point.z, point.u) if point.stale else None
                 continue
             point, after, part = ahead
+            contraction = after.size / step.size if step.size > 0.0 else 0.0
+            trail.append(step)
             if phase.pulled and after.size < PULLED:
-                phase = last
-                after = self._step(point, phase)
-                contraction = KEEP
-            else:
-                contraction = after.size / step.size if step.size > 0.0 else 0.0
+                phase, trail = last, []
+                after, contraction = self._step(point, phase), KEEP
             if not phase.pulled and after.size * contraction < EXACT:
                 return *self._after(point, after, 1.0), True
             if part < 1.0 or contraction > KEEP:
                 point = self._linearised(point.z, point.u)
-            step = after
+            else:
+                step = self._improved(after, trail)
         return z, u, False
+
+    def _improved(self, step: Step, trail: list[Step]) -> Step:
+        """
+        Return a step corrected by what those before it have shown of the tangent.
+
+        The trail is of whole steps since the linearisation: Broyden's update, the good one
+        (Deuflhard 2011, Newton Methods for Nonlinear Problems, section 2.1.4).
+        """
+        x, dz, weight = step.x, step.dz, self.mechanics.scale ** 2
+        for i, before in enumerate(trail):
+            along = float((weight * before.dz) @ dz / ((weight * before.dz) @ before.dz))
+            if i + 1 < len(trail):
+                x, dz = x + along * trail[i + 1].x, dz + along * trail[i + 1].dz
+            elif abs(along) < 0.5:
+                x, dz = x / (1.0 - along), dz / (1.0 - along)
+        return Step(x, dz, self.mechanics.strain(dz))
 
     def _ahead(
         self, point: Point, step: Step, phase: Phase,
@@ -183,7 +185,7 @@ class Search:
         """Return the point after a part of a step, the next step by the same tangent, the part."""
         longest = part = min(1.0, REACH / step.size) if step.size > 0.0 else 1.0
         while part > SHORTEST * longest:
-            ahead = self._looked_at(*self._after(point, step, part), point.linear)
+            ahead = self._looked_at(*self._after(point, step, part), point)
             after = self._step(ahead, phase)
             if after.size <= (1.0 - 0.25 * part) * step.size or step.size < EXACT:
                 return ahead, after, part
@@ -250,7 +252,8 @@ class Search:
         if not ratio > 1e-4:
             return None, ratio
         if part * step.size < NEAR:
-            return Point(z, u, self.mechanics.still, error, point.linear, True), ratio
+            return point._replace(
+                z=z, u=u, settle=self.mechanics.still, error=error, stale=True), ratio
         return self._linearised(z, u), ratio
 
 

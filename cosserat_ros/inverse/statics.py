@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import Station
-from .limits import Limits
-from .mechanics import Mechanics
-from .search import Search, Sizes, SLUGGISH
-from .task import Target, Task
 from ..checked import check_number
 from ..errors import InvalidModel, UnknownName
 from ..lie import exp_so3
 from ..robot import Robot
 from ..simulator import Simulator
+from .compiled import Station
+from .limits import Limits
+from .mechanics import Mechanics
+from .search import Search, Sizes, SLUGGISH
+from .task import Target, Task
 
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
@@ -69,14 +69,14 @@ class InverseStatics:
         linear = mechanics.linearise(z, u)
         if linear is None:
             raise InvalidModel('robot', self.sim.robot.name, 'one that has a stiffness at rest')
-        strain = np.abs(linear[1]) * mechanics.scale[:, None]
-        scale = 1.0 / np.maximum(strain.max(axis=0), 1e-300)
+        strain = np.abs(linear[1]) * mechanics.scale
+        scale = 1.0 / np.maximum(strain.max(axis=1), 1e-300)
         kinds = [type(a) for a in mechanics.actuators]
         kind = np.array([
             np.mean([x for x, other in zip(scale, kinds) if other is kind])
             for kind in kinds])
         commands, limits = np.ones(u.size), Limits(mechanics, None, scale)
-        commands[limits.measured] = limits.linearise(z, u, linear[1] * scale).size
+        commands[limits.measured] = limits.linearise(z, u, linear[1] * scale[:, None])[1].size
         return Sizes(scale, kind, commands)
 
     # --- Starts ---

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import Station, station_motion
 from ..checked import check_number, check_vector
 from ..errors import InvalidModel, UnknownName
 from ..lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
 from ..model import Stations
 from ..parts import Pose
 from ..simulator import Simulator
+from .compiled import Station, station_motion
 
 HERE = np.eye(4)
 
@@ -99,25 +99,20 @@ class Task:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return position, rotation and, if wanted, motion with z (6, unknowns) of an aim."""
         J = np.zeros((6, z.size if wanted else 0))
-        if aim.station is None:
-            p, R = z[-6:-3], exp_so3(z[-3:]) @ R
-            if wanted:
-                J[:3, -6:-3], J[3:, -3:] = np.eye(3), left_tangent_so3(z[-3:])
-        else:
+        if aim.station is not None:
             solver, i = self.sim.solver, aim.rod
             q = solver.q_places[i]
             p, R, own = station_motion(
-                solver.rods[i], solver.bases[i], z[q], aim.station, wanted)
+                solver.rods[i], solver.bases[i], z[q], aim.station, aim.offset, wanted)
             if wanted:
                 J[:, q] = own
-            if len(aim.station.turn) > 1:
-                U, _, Vt = np.linalg.svd(R)
-                R = U @ Vt
-        if aim.offset is HERE:
             return p, R, J
+        R = exp_so3(z[-3:]) @ R
         arm = R @ aim.offset[:3, 3]
-        J[:3] -= hat(arm) @ J[3:]
-        return p + arm, R @ aim.offset[:3, :3], J
+        if wanted:
+            J[3:, -3:] = left_tangent_so3(z[-3:])
+            J[:3, -6:-3], J[:3, -3:] = np.eye(3), -hat(arm) @ J[3:, -3:]
+        return z[-6:-3] + arm, R @ aim.offset[:3, :3], J
 
     def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Return weighted errors, stacked; R as in `Result`."""
@@ -154,8 +149,7 @@ class Task:
 
 @lru_cache(maxsize=8)
 def _matrix(pose: Pose) -> np.ndarray:
-    g = pose.matrix()
-    return HERE if np.array_equal(g, HERE) else g
+    return np.ascontiguousarray(pose.matrix())
 
 
 def _checked_rotation(field: str, rotation: Any) -> np.ndarray | None:
