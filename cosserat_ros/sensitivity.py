@@ -14,6 +14,7 @@ from .actuators import EFFORT, GAS, LENGTH
 from .model import GAS_CONSTANT, Stations
 from .parts import Chamber, Leg, Tendon
 from .simulator import Simulator
+from .solver import SystemSolver
 from .system import equations, System, Tangent, unbalance_and_jacobian
 
 
@@ -171,7 +172,12 @@ def unstable_directions(sim: Simulator) -> int:
     drives and held tips are scaled so that it is symmetric; each of them adds a negative
     eigenvalue that is none of the energy's.
     """
-    K, moves = tangent(sim), sim.solver.moves
+    return ways_to_fall(tangent(sim), sim.solver)
+
+
+def ways_to_fall(K: np.ndarray, solver: SystemSolver) -> int:
+    """Return in how many ways an equilibrium with the static tangent K (square) is left."""
+    K, moves = K.copy(), solver.moves
     ruled = np.flatnonzero(~moves)
     slope, force = K[np.ix_(ruled, moves)], K[np.ix_(moves, ruled)].T
     square = np.einsum('ij,ij->i', force, force)
@@ -180,8 +186,8 @@ def unstable_directions(sim: Simulator) -> int:
     K[ruled[held]] /= factor[held, None]
     kept = moves.copy()
     kept[ruled[held]] = True
-    size = np.where(sim.solver.strain_scale > 0.0, 1.0 / np.where(
-        moves, sim.solver.strain_scale, 1.0), 1.0)[kept]
+    size = np.where(solver.strain_scale > 0.0, 1.0 / np.where(
+        moves, solver.strain_scale, 1.0), 1.0)[kept]
     scaled = size[:, None] * K[np.ix_(kept, kept)] * size
     values = np.linalg.eigvalsh(0.5 * (scaled + scaled.T))
     return int(np.sum(values < 0.0) - np.sum(held))

@@ -9,9 +9,17 @@ import numpy as np
 
 from ..actuators import Drives, EFFORT
 from ..parts import Leg
-from ..sensitivity import LegColumns
+from ..sensitivity import LegColumns, ways_to_fall
 from ..simulator import Simulator
-from ..system import CONVERGED, equations, Inverse, newton, System, Tangent
+from ..system import (
+    CONVERGED,
+    equations,
+    Inverse,
+    newton,
+    System,
+    Tangent,
+    unbalance_and_jacobian,
+)
 from .compiled import actuator_lengths, solve_rows
 
 
@@ -135,6 +143,49 @@ class Mechanics:
         except np.linalg.LinAlgError:
             return z, False
         return found, status == CONVERGED
+
+    def is_stable(self, z: np.ndarray, u: np.ndarray, drives: Drives | None) -> bool:
+        """
+        Return whether the equilibrium at z is stable under u, or other drives.
+
+        Under given efforts by the last tangent. Drives that hold lengths or amounts can only make
+        it stiffer, which is looked at where it matters.
+        """
+        if self._stands_under_efforts():
+            return True
+        if drives is None:
+            return False
+        system = self.actuate(u)._replace(drives=drives)
+        K = unbalance_and_jacobian(system, z, self.still, self.still, 0.0, 0.0)[1]
+        return ways_to_fall(K, self.sim.solver) == 0
+
+    def _stands_under_efforts(self) -> bool:
+        """
+        Return whether the last tangent has no more negative eigenvalues than constraints.
+
+        They are counted rod by rod, then of what is left for the platform (Haynsworth's inertia
+        formula), of the symmetric part: the rows of the tips' constraints change sign for that.
+        """
+        tangent, n = self.tangent, self.n
+        k, B = tangent.block.shape[:2]
+        kept = np.concatenate([np.arange(n), np.arange(n + self._system.drives.kind.shape[1], B)])
+        own = tangent.block[:, kept[:, None], kept]
+        own[:, n:] *= -1.0
+        own = 0.5 * (own + own.transpose(0, 2, 1))
+        if not self._system.platform.moves:
+            try:
+                np.linalg.cholesky(own)
+            except np.linalg.LinAlgError:
+                return False
+            return True
+        column = tangent.column[:, kept]
+        column[:, n:] *= -1.0
+        column = 0.5 * (column + tangent.row[:, :, kept].transpose(0, 2, 1))
+        schur = tangent.corner - np.einsum(
+            'kae,kac->ec', column, np.linalg.solve(own, column))
+        values = np.concatenate([
+            np.linalg.eigvalsh(own).ravel(), np.linalg.eigvalsh(0.5 * (schur + schur.T))])
+        return int(np.sum(values < 0.0)) == k * (kept.size - n)
 
     def lengths(self, z: np.ndarray) -> np.ndarray:
         """Return lengths and volumes of the actuators, (m,); 0 for legs."""

@@ -133,10 +133,14 @@ class Search:
     # --- Newton ---
 
     def approach(
-        self, z: np.ndarray, u: np.ndarray, damping: float,
+        self, z: np.ndarray, u: np.ndarray, damping: float, pulled: bool = True,
     ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """Return shape and actuation, and whether it came to an end there."""
-        phase, last = phases(damping)[0], phases(damping)[-1]
+        """
+        Return shape and actuation, and whether it came to an end there.
+
+        Far away the actuation is pulled to u_0; if not, it changes as little as it can.
+        """
+        phase, last = phases(damping)[0]._replace(pulled=pulled), phases(damping)[-1]
         point = self._linearised(z, u)
         trail: list[Step] = []
         while point is not None and self.iterations < MOST:
@@ -152,10 +156,10 @@ class Search:
             point, after, part = ahead
             contraction = after.size / step.size if step.size > 0.0 else 0.0
             trail.append(step)
-            if phase.pulled and after.size < PULLED:
+            if phase is not last and after.size < PULLED:
                 phase, trail = last, []
                 after, contraction = self._step(point, phase), KEEP
-            if not phase.pulled and after.size * contraction < EXACT:
+            if phase is last and after.size * contraction < EXACT:
                 return *self._after(point, after, 1.0), True
             if part < 1.0 or contraction > KEEP:
                 point = self._linearised(point.z, point.u)

@@ -21,6 +21,7 @@ from .task import Target, Task
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
 MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
+FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
 
 
@@ -29,7 +30,7 @@ class Result(NamedTuple):
 
     commands: dict[str, float]       # of all actuators, as described
     converged: bool                  # whether nothing better is near
-    met: bool                        # whether all targets are met
+    met: bool                        # whether all targets are, by a stable equilibrium
     position_errors: np.ndarray      # distance still missing, per target [m]
     orientation_errors: np.ndarray   # angle still missing, per target; 0 if free [rad]
     iterations: int
@@ -146,18 +147,24 @@ class InverseStatics:
         task = Task(self.sim, targets, self.length, self._stations)
         limits = Limits(self.mechanics, bounds, self._sizes.scale)
         self.mechanics.take()
-        best, iterations = None, 0
-        for origin, straight in _ways(start, damping):
-            result, u = self._attempt(task, limits, goal, damping, origin, straight)
+        best, iterations, falls = None, 0, False
+        for way in _ways(start, damping):
+            if way.search == 'keep' and not falls:
+                continue
+            result, u = self._attempt(task, limits, goal, damping, way)
             iterations += result.iterations
             if best is None or _total(result, self.length) < _total(best[0], self.length):
                 best = result, u
             if result.met:
                 self._last = result.z, u, result.R
                 return result._replace(iterations=iterations)
+            falls = falls or result.message == FALLS
         assert best is not None
+        if best[0].message == FALLS:
+            self._last = None
+            return best[0]._replace(iterations=iterations)
         self._last = best[0].z, best[1], best[0].R
-        calm = self._attempt(task, limits, goal, max(damping, SLUGGISH), 'last', False)
+        calm = self._attempt(task, limits, goal, max(damping, SLUGGISH), Way('last', 'descend'))
         iterations += calm[0].iterations
         if calm[0].converged:
             best = calm
@@ -165,19 +172,21 @@ class InverseStatics:
         return best[0]._replace(iterations=iterations)
 
     def _attempt(
-        self, task: Task, limits: Limits, goal: str, damping: float, start: str, straight: bool,
+        self, task: Task, limits: Limits, goal: str, damping: float, way: Way,
     ) -> tuple[Result, np.ndarray]:
-        """Return what is found from a start, straight to the targets or by descent, and u."""
+        """Return what is found on one way, and u."""
         mechanics = self.mechanics
-        z, u, R = self._start(start)
+        z, u, R = self._start(way.start)
         mechanics.stand(R)
         aim = mechanics.rest_actuation if goal == 'least_effort' else self._present()[1]
         search = Search(mechanics, task, limits, self._sizes, aim, R)
         inside = np.clip(u, limits.least, limits.most)
         if (inside != u).any():
             z, _ = mechanics.equilibrium(z, inside)
-        way = search.approach if straight else search.descend
-        z, u, converged = way(z, inside, damping)
+        if way.search == 'descend':
+            z, u, converged = search.descend(z, inside, damping)
+        else:
+            z, u, converged = search.approach(z, inside, damping, way.search != 'keep')
         return self._result(task, limits, search, z, u, converged), u
 
     def _result(
@@ -186,24 +195,27 @@ class InverseStatics:
     ) -> Result:
         """Hold what was found against the equations of the described commands."""
         commands, exact = limits.commands(z, u)
+        drives = limits.drives(commands) if limits.measured.size else None
         settle = self.mechanics.settling(z, u)
         if exact and self.mechanics.strain(settle) < SETTLED:
             z, stands = z + settle, True
         else:
-            z, stands = self.mechanics.equilibrium(
-                z, u, limits.drives(commands) if limits.measured.size else None)
+            z, stands = self.mechanics.equilibrium(z, u, drives)
+        distances, angles = task.missing(z, search.R)
+        there = bool(distances.max() <= MET * self.length and angles.max() <= MET)
+        met = there and stands and self.mechanics.is_stable(z, u, drives)
+        message = '' if met else 'best effort: a target is out of reach, or was not found'
+        if not stands:
+            message = 'no equilibrium was found for these commands'
+        elif there and not met:
+            message = FALLS
+        elif not converged:
+            message = 'ran out of steps' if not met else 'met, but effort may not be the least'
         R = search.R
         if self.sim.robot.platform is not None:
             R = exp_so3(z[-3:]) @ R
             z = z.copy()
             z[-3:] = 0.0
-        distances, angles = task.missing(z, R)
-        met = stands and bool(distances.max() <= MET * self.length and angles.max() <= MET)
-        message = '' if met else 'best effort: a target is out of reach, or was not found'
-        if not stands:
-            message = 'no equilibrium was found for these commands'
-        elif not converged:
-            message = 'ran out of steps' if not met else 'met, but effort may not be the least'
         return Result(commands, bool(converged and stands), met, distances, angles,
                       search.iterations, message, z, R)
 
@@ -215,10 +227,18 @@ class InverseStatics:
         sim.statics()
 
 
-def _ways(start: str, damping: float) -> list[tuple[str, bool]]:
-    """Return where to start, and whether to go straight to the targets or to descend."""
-    ways = [(start, True), (start, False), ('rest', True), ('rest', False)]
-    return [way for way in dict.fromkeys(ways) if damping < SLUGGISH or not way[1]]
+class Way(NamedTuple):
+    """One attempt."""
+
+    start: str
+    search: str  # 'approach' the targets, 'descend', or 'keep' the actuation where it need not be
+
+
+def _ways(start: str, damping: float) -> list[Way]:
+    """Return what to try, 'keep' only where an equilibrium was found that is not stable."""
+    ways = [Way(origin, search) for origin in (start, 'rest')
+            for search in ('approach', 'keep', 'descend')]
+    return [way for way in dict.fromkeys(ways) if damping < SLUGGISH or way.search == 'descend']
 
 
 def _total(result: Result, length: float) -> float:
