@@ -159,12 +159,11 @@ class Search:
             if phase is not last and after.size < PULLED:
                 phase, trail = last, []
                 after, contraction = self._step(point, phase), KEEP
-            if phase is last and after.size * contraction < EXACT:
-                return *self._after(point, after, 1.0), True
+            step = self._improved(after, trail)
+            if phase is last and step.size * contraction < EXACT:
+                return *self._after(point, step, 1.0), True
             if part < 1.0 or contraction > KEEP:
                 point = self._linearised(point.z, point.u)
-            else:
-                step = self._improved(after, trail)
         return z, u, False
 
     def _improved(self, step: Step, trail: list[Step]) -> Step:

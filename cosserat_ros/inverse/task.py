@@ -116,25 +116,23 @@ class Task:
 
     def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Return weighted errors, stacked; R as in `Result`."""
-        return self._errors(z, R, False)[0]
+        errors = []
+        for aim in self.aims:
+            errors += _errors(aim, *self._pose(aim, z, R, False)[:2])
+        return _stacked(errors)
 
     def errors_and_motion(self, z: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return weighted errors, stacked, and their motion with z."""
-        return self._errors(z, R, True)
-
-    def _errors(
-        self, z: np.ndarray, R: np.ndarray, wanted: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:
         errors, motions = [], []
         for aim in self.aims:
-            p, turned, J = self._pose(aim, z, R, wanted)
-            errors.append(aim.weight[:3] * (p - aim.position))
+            p, turned, J = self._pose(aim, z, R, True)
+            own = _errors(aim, p, turned)
+            errors += own
             motions.append(aim.weight[:3, None] * J[:3])
             if aim.rotation is not None:
                 turn = log_so3(turned @ aim.rotation.T)
-                errors.append(aim.weight[3:] * turn)
                 motions.append(aim.weight[3:, None] * (inverse_left_tangent_so3(turn) @ J[3:]))
-        return np.concatenate(errors), np.concatenate(motions)
+        return _stacked(errors), _stacked(motions)
 
     def missing(self, z: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return distances [m] and angles [rad] that are missing, per target."""
@@ -145,6 +143,18 @@ class Task:
             if aim.rotation is not None:
                 angles[i] = np.linalg.norm(log_so3(turned @ aim.rotation.T))
         return distances, angles
+
+
+def _errors(aim: _Aim, p: np.ndarray, R: np.ndarray) -> list[np.ndarray]:
+    """Return the weighted errors of position and, if it matters, orientation."""
+    error = aim.weight[:3] * (p - aim.position)
+    if aim.rotation is None:
+        return [error]
+    return [error, aim.weight[3:] * log_so3(R @ aim.rotation.T)]
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 @lru_cache(maxsize=8)
