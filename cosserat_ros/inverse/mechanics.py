@@ -148,9 +148,13 @@ class Mechanics:
         """
         Return whether the equilibrium at z is stable under u, or other drives.
 
-        Under given efforts by the last tangent. Drives that hold lengths or amounts can only make
-        it stiffer, which is looked at where it matters.
+        Under given efforts by the last tangent, made anew for a platform, whose legs buckle: there
+        a nearby one is not good enough. Drives that hold lengths or amounts can only make it
+        stiffer, which is looked at where it matters.
         """
+        if self._system.platform.moves:
+            equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
+                      self.tangent)
         if self._stands_under_efforts():
             return True
         if drives is None:
