@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .actuators import EFFORT, GAS, LENGTH, lengths_and_gradients
-from .equations import Loads
+from .actuators import EFFORT, GAS, LENGTH
 from .model import GAS_CONSTANT, Stations
 from .parts import Chamber, Leg, Tendon
 from .simulator import Simulator
-from .system import System, unbalance_and_jacobian
+from .solver import SystemSolver
+from .system import equations, System, Tangent, unbalance_and_jacobian
 
 
 def tangent(sim: Simulator) -> np.ndarray:
@@ -29,20 +29,20 @@ def command_columns(sim: Simulator) -> np.ndarray:
     """Return dr/dcommand at the present instant, (unknowns, actuators), in described units."""
     system, z = sim.system(), sim.solver.z
     columns = np.zeros((z.size, len(sim.robot.actuators)))
+    lengths, drives = sim.solver.lengths(), system.drives
+    fed = _leg_columns(sim, system) if sim.robot.legs else columns.T
     for j, (name, actuator) in enumerate(sim.robot.actuators.items()):
-        i, slot = sim.model.places[name]
+        at = sim.model.places[name]
         if isinstance(actuator, Leg):
-            columns[:, j] = _leg_column(sim, system, i)
+            columns[:, j] = fed[at.rod]
             continue
-        row = sim.solver.effort_places[i, slot]
-        drives, at = system.drives, (i, slot)
-        length = lengths_and_gradients(sim.solver.paths[i], sim.solver.state(i).xi)[0][slot]
-        gap = length - drives.command[at] - drives.compliance[at] * z[row]
+        row = sim.solver.effort_places[at]
+        gap = lengths[at] - drives.command[at] - drives.compliance[at] * z[row]
         slack = drives.pulls[at] and z[row] + drives.scale[at] * gap < 0.0
         slope = {
             EFFORT: -1.0,
             LENGTH: 0.0 if slack else drives.scale[at],
-            GAS: -1.0 / (length + drives.dead[at]),
+            GAS: -1.0 / (lengths[at] + drives.dead[at]),
         }[int(drives.kind[at])]
         columns[row, j] = slope * _unit(actuator)
     return columns
@@ -56,28 +56,59 @@ def _unit(actuator: Tendon | Chamber) -> float:
     return 1.0 if actuator.command == 'tension' else -1.0
 
 
-def _leg_column(sim: Simulator, system: System, i: int) -> np.ndarray:
+def _leg_columns(sim: Simulator, system: System) -> np.ndarray:
+    """Return dr/dlength of each rod at the present instant, (k, unknowns)."""
+    legs, z = LegColumns(sim), sim.solver.z
+    return legs.columns(z, sim.leg_lengths, legs.weights(system, z, unbalance(system, z)))
+
+
+class LegColumns:
     """
-    Return dr/dlength of a leg.
+    How the equations change with the lengths of legs.
 
     With lam = 1 + (L - L_0) / L_1: elastic forces by ``d/dlam [K / lam (xi_k - lam xi*)] =
-    -K / lam^2 xi_k``, weight and inertia in proportion to lam.
+    -K / lam^2 xi_k``, weight in proportion to lam.
     """
-    name, d = sim.model.names[i], sim.model.rods[i]
-    first = sim.robot.rods[name].segments[0].length
-    lam, fed = sim.model.stretches(sim.leg_lengths)[i], sim.model.fed_nodes[i]
-    z, still = sim.solver.z, np.zeros(sim.solver.z.size)
-    strain = sim.solver.state(i).xi
-    stress = np.where(fed[:, None], -d.stiffness / lam ** 2 * strain, 0.0)
-    column = np.zeros(z.size)
-    column[sim.solver.q_places[i]] = np.einsum(
-        'k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
-    heavier, lighter = system.rods.inertia.copy(), system.rods.inertia.copy()
-    heavier[i] += np.where(fed[:, None], d.inertia, 0.0)
-    weight = [unbalance_and_jacobian(
-        system._replace(rods=system.rods._replace(inertia=inertia)), z, still, still, 0.0, 0.0)[0]
-        for inertia in (heavier, lighter)]
-    return (column + weight[0] - weight[1]) / first
+
+    def __init__(self, sim: Simulator) -> None:
+        self._model, self._places = sim.model, sim.solver.q_places
+        self._own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(
+            sim.model.rods)
+        self._first = np.array([
+            sim.robot.rods[name].segments[0].length for name in sim.model.names])
+        self._rest_force = np.array([
+            np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
+            for d, stress in zip(sim.model.rods, sim.model.feeding.stress)])
+
+    def weights(self, system: System, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """
+        Return the change of the equations r at z as the fed parts of all rods grow by lam = 1.
+
+        A rod's weight is in its own equations only, so that all can be made heavier at once.
+        """
+        inertia = system.rods.inertia + self._model.feeding.inertia
+        heavier = system._replace(rods=system.rods._replace(inertia=inertia))
+        return unbalance(heavier, z) - r
+
+    def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
+        fed, lam = self._model.feeding, self._model.stretches(lengths)
+        columns = np.zeros((lengths.size, z.size))
+        for i, q in enumerate(self._places):
+            rod = slice(q[0], q[0] + self._own)
+            columns[i, rod] = weights[rod]
+            columns[i, q] -= (fed.elastic[i] @ z[q] + self._rest_force[i]) / lam[i] ** 2
+        return columns / self._first[:, None]
+
+
+def unbalance(system: System, z: np.ndarray) -> np.ndarray:
+    """Return what must be zero in statics."""
+    still = np.zeros(z.size)
+    k, P = system.rods.s.shape[0], 6 * system.platform.moves
+    B, r = (z.size - P) // k, np.empty(z.size)
+    equations(system, z, still, still, 0.0, 0.0, False, r, Tangent(
+        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6))))
+    return r
 
 
 def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = None) -> np.ndarray:
@@ -94,13 +125,7 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
     d = sim.model.rods[i]
     s = d.breaks[-1] if at is None else at
     system, z = sim.system(), sim.solver.z
-    still = np.zeros(z.size)
-
-    def unbalance(loads: Loads) -> np.ndarray:
-        return unbalance_and_jacobian(
-            system._replace(loads=loads), z, still, still, 0.0, 0.0)[0]
-
-    none = unbalance(system.loads)
+    none = unbalance(system, z)
     changes = []
     for unit in np.eye(6):
         loads = system.loads._replace(
@@ -114,7 +139,7 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
             force, moment = Stations(d, np.array([s])).spread(0, unit)
             loads.line_force[i] += force
             loads.line_moment[i] += moment
-        changes.append(unbalance(loads) - none)
+        changes.append(unbalance(system._replace(loads=loads), z) - none)
     return np.array(changes).T
 
 
@@ -148,7 +173,12 @@ def unstable_directions(sim: Simulator) -> int:
     drives and held tips are scaled so that it is symmetric; each of them adds a negative
     eigenvalue that is none of the energy's.
     """
-    K, moves = tangent(sim), sim.solver.moves
+    return ways_to_fall(tangent(sim), sim.solver)
+
+
+def ways_to_fall(K: np.ndarray, solver: SystemSolver) -> int:
+    """Return in how many ways an equilibrium with the static tangent K (square) is left."""
+    K, moves = K.copy(), solver.moves
     ruled = np.flatnonzero(~moves)
     slope, force = K[np.ix_(ruled, moves)], K[np.ix_(moves, ruled)].T
     square = np.einsum('ij,ij->i', force, force)
@@ -157,8 +187,8 @@ def unstable_directions(sim: Simulator) -> int:
     K[ruled[held]] /= factor[held, None]
     kept = moves.copy()
     kept[ruled[held]] = True
-    size = np.where(sim.solver.strain_scale > 0.0, 1.0 / np.where(
-        moves, sim.solver.strain_scale, 1.0), 1.0)[kept]
+    size = np.where(solver.strain_scale > 0.0, 1.0 / np.where(
+        moves, solver.strain_scale, 1.0), 1.0)[kept]
     scaled = size[:, None] * K[np.ix_(kept, kept)] * size
     values = np.linalg.eigvalsh(0.5 * (scaled + scaled.T))
     return int(np.sum(values < 0.0) - np.sum(held))

@@ -1,5 +1,7 @@
 """Inverse statics: round trips, limits, least effort, best effort, and errors that say where."""
 
+from dataclasses import replace
+
 from conftest import ROOT
 import numpy as np
 from numpy.testing import assert_allclose
@@ -8,22 +10,45 @@ from scipy.optimize import minimize
 
 from cosserat_ros.errors import InvalidModel
 from cosserat_ros.inverse import InverseStatics, Target
+from cosserat_ros.inverse.limits import Limits as Bounds
+from cosserat_ros.inverse.search import phases, Search
+from cosserat_ros.inverse.task import Task
 from cosserat_ros.lie import exp_so3
+from cosserat_ros.parts import Limits
 from cosserat_ros.robot import load
-from cosserat_ros.sensitivity import command_jacobian, unstable_directions
+from cosserat_ros.sensitivity import command_columns, command_jacobian, unstable_directions
 from cosserat_ros.simulator import Simulator
+from cosserat_ros.system import unbalance_and_jacobian
 
-CASES = {  # least and greatest random command, and whether the pose is the target
-    'tendon_arm': (0.0, 5.0, False),
-    'fluidic_finger_three_chambers': (0.0, 150e3, False),
-    'stewart_gough': (0.47, 0.54, True),
-    'three_segment_arm': (-0.006, 0.006, False),
-}
-SAMPLES = 50
+# Robot, what its chambers are told, least and greatest random command as described.
+CASES = [
+    ('tendon_arm', None, 0.0, 5.0),
+    ('helical_arm', None, 0.0, 5.0),
+    ('tendon_experiment', None, 0.0, 0.03),
+    ('three_segment_arm', None, -0.006, 0.006),
+    ('fluidic_finger', None, 5e-5, 2.2e-4),
+    ('fluidic_finger', 'volume', 5e-5, 2.2e-4),
+    ('fluidic_finger_three_chambers', None, 0.0, 150e3),
+    ('fluidic_finger_three_chambers', 'volume', 0.0, 150e3),
+    ('fluidic_finger_three_chambers', 'amount', 0.0, 150e3),
+    ('planar_parallel', None, 0.37, 0.45),
+    ('stewart_gough', None, 0.47, 0.54),
+]
+SAMPLES = 30
 
 
-def simulator(name):
-    sim = Simulator(load(ROOT / 'config' / f'{name}.yaml'))
+def robot(name, told=None):
+    """Return a robot of ours whose chambers may be told something else than described."""
+    described = load(ROOT / 'config' / f'{name}.yaml')
+    if told is None:
+        return described
+    return replace(described, chambers={
+        key: replace(chamber, command=told, limits=Limits(lower=0.0, upper=1.0))
+        for key, chamber in described.chambers.items()})
+
+
+def simulator(name, told=None):
+    sim = Simulator(robot(name, told))
     sim.statics()
     return sim
 
@@ -33,18 +58,17 @@ def arm():
     return InverseStatics(simulator('tendon_arm'))
 
 
-def random_targets(sim, name, count):
-    """Yield targets of stable equilibria under random commands, each found from rest."""
-    least, most, posed = CASES[name]
-    random, rest = np.random.default_rng(7), sim.saved()
+def reachable_poses(name, least, most, count):
+    """Yield tip poses of stable equilibria under random commands, each found from rest."""
+    sim, random = simulator(name), np.random.default_rng(7)
+    rest = sim.saved()
     while count:
         sim.restore(rest)
         sim.command(**{
             key: random.uniform(least, most) for key in sim.robot.actuators})
         if sim.statics().converged and unstable_directions(sim) == 0:
             count -= 1
-            g = sim.tip_pose()
-            yield g, [Target(g[:3, 3], g[:3, :3] if posed else None)]
+            yield sim.tip_pose()
 
 
 def assert_within_limits(robot, commands):
@@ -55,24 +79,45 @@ def assert_within_limits(robot, commands):
 
 # --- Round trips ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('start', ['rest', 'last'])
-@pytest.mark.parametrize('name', CASES)
-def test_forward_statics_of_what_is_found_is_the_target(name, start):
-    sim = simulator(name)
-    inverse, again = InverseStatics(simulator(name)), simulator(name)
-    good = 0
-    for g, targets in random_targets(sim, name, SAMPLES):
-        result = inverse.solve(targets, start=start)
-        assert_within_limits(sim.robot, result.commands)
+@pytest.mark.parametrize(('name', 'told', 'least', 'most'), CASES)
+def test_forward_statics_of_what_is_found_is_the_target(name, told, least, most):
+    """Every other one from rest, the others from the answer before."""
+    inverse, again = InverseStatics(simulator(name, told)), simulator(name, told)
+    posed = len(again.robot.actuators) >= 6
+    missed = []
+    for i, g in enumerate(reachable_poses(name, least, most, SAMPLES)):
+        result = inverse.solve([Target(g[:3, 3], g[:3, :3] if posed else None)],
+                               start=('last', 'rest')[i % 2])
+        assert_within_limits(again.robot, result.commands)
         inverse.apply(result, again)
-        found = again.tip_pose()
-        size = 1e-9 * np.array([inverse.length, 1.0])[[0] * 3 + [1] * 3]
-        error = np.abs([*(found - g)[:3, 3], *np.abs(found - g)[:3, :3].max(axis=0)])
-        exact = bool((error <= size)[:None if targets[0].rotation is not None else 3].all())
+        away = again.tip_pose() - g
+        error = np.linalg.norm(away[:3, 3]) / inverse.length
+        if posed:
+            error = max(error, np.abs(away[:3, :3]).max())
+        exact = error <= 1e-9 and unstable_directions(again) == 0
         assert exact or not result.met, result
-        good += exact
-    print(f'{name} from {start}: {good} of {SAMPLES}')
-    assert good >= 0.98 * SAMPLES
+        if not exact:
+            missed.append((i, error, result.message))
+    assert len(missed) <= 1, missed
+
+
+@pytest.mark.parametrize('name', ['tendon_arm', 'three_segment_arm', 'stewart_gough'])
+def test_few_evaluations_for_a_target_nearby(name):
+    """As a tracker asks, from the answer before."""
+    sim, inverse = simulator(name), InverseStatics(simulator(name))
+    posed, random = sim.robot.platform is not None, np.random.default_rng(5)
+    goal = [case[2:] for case in CASES if case[0] == name][0]
+    start = {key: sim.rest_command(key) for key in sim.robot.actuators}
+    ends = {key: random.uniform(*goal) for key in sim.robot.actuators}
+    steps = []
+    for part in np.linspace(0.0, 0.5, 11)[1:]:
+        sim.command(**{key: (1.0 - part) * start[key] + part * ends[key] for key in ends})
+        sim.statics()
+        g = sim.tip_pose()
+        result = inverse.solve([Target(g[:3, 3], g[:3, :3] if posed else None)])
+        assert result.met
+        steps.append(result.iterations)
+    assert np.median(steps) <= 12, steps
 
 
 def test_it_only_reads_the_simulator(arm):
@@ -194,6 +239,17 @@ def test_a_singular_straight_arm_is_left(arm):
     assert_within_limits(arm.sim.robot, result.commands)
 
 
+@pytest.mark.parametrize('tension', [1e-6, 1e-3, 0.05])
+def test_targets_next_to_the_straight_arm_are_met(arm, tension):
+    sim = simulator('tendon_arm')
+    sim.command(tendon_1=tension, tendon_2=0.5 * tension)
+    sim.statics()
+    result = arm.solve([Target(sim.tip_pose()[:3, 3])], start='rest')
+    assert result.met, result
+    back = arm.solve([Target(simulator('tendon_arm').tip_pose()[:3, 3])])
+    assert back.met, back
+
+
 # --- Wrong input ---------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(('targets', 'options', 'field'), [
@@ -217,18 +273,64 @@ def test_wrong_input_is_named(arm, targets, options, field):
     assert error.value.field == field
 
 
+# --- Slopes --------------------------------------------------------------------------------------
+
 def test_the_task_jacobian_is_that_of_differences(arm):
     """Of a station between the nodes, position and orientation."""
-    from cosserat_ros.inverse import _Task
     random = np.random.default_rng(3)
     z = np.zeros(arm.sim.solver.z.size)
     z[:19] = random.normal(size=19)
     R = exp_so3(np.array([0.1, 0.2, 0.3]))
-    task = _Task(arm.sim, [Target([0, 0, 0.1], R, at=0.1), Target([0, 0, 0], R)], 0.24, {})
-    _, J = task.errors(z, np.eye(3))
+    task = Task(arm.sim, [Target([0, 0, 0.1], R, at=0.1), Target([0, 0, 0], R)], 0.24, {})
+    error, J = task.errors_and_motion(z, np.eye(3))
+    assert_allclose(task.errors(z, np.eye(3)), error, rtol=0, atol=0)
     h = 1e-6
     for j in range(0, 19, 3):
         step = h * np.eye(z.size)[j]
-        slope = (task.errors(z + step, np.eye(3))[0] - task.errors(z - step, np.eye(3))[0]) / (
-            2.0 * h)
+        slope = (task.errors(z + step, np.eye(3)) - task.errors(z - step, np.eye(3))) / (2.0 * h)
         assert_allclose(J[:, j], slope, atol=1e-5)
+
+
+def test_leg_columns_are_those_of_differences():
+    sim = simulator('stewart_gough')
+    sim.command(leg_1=0.51, leg_2=0.50, leg_3=0.49)
+    sim.statics()
+    columns, z, still = command_columns(sim), sim.solver.z.copy(), np.zeros(sim.solver.z.size)
+    R, h = sim.system().platform.R, 1e-6
+    for j, name in enumerate(['leg_1', 'leg_4']):
+        sides = []
+        for sign in (1.0, -1.0):
+            other = simulator('stewart_gough')
+            other.command(**{**sim.commands, name: sim.commands[name] + sign * h})
+            other.statics()
+            system = other.system()
+            system = system._replace(platform=system.platform._replace(R=R))
+            sides.append(unbalance_and_jacobian(system, z, still, still, 0.0, 0.0)[0])
+        slope, column = (sides[0] - sides[1]) / (2.0 * h), columns[:, 3 * j]
+        assert_allclose(column, slope, atol=1e-6 * np.abs(slope).max())
+
+
+def test_a_step_is_the_least_of_its_quadratic_program(arm):
+    """By scipy, at a point where limits hold some tensions."""
+    mechanics = arm.mechanics
+    z, u, R = arm._rest()
+    mechanics.stand(R)
+    task = Task(arm.sim, [Target([0.10, 0.03, 0.2])], arm.length, {})
+    bounds = Bounds(mechanics, {'tendon_1': (0.0, 1.0)}, arm._sizes.scale)
+    search = Search(mechanics, task, bounds, arm._sizes, mechanics.rest_actuation, R)
+    point = search._linearised(z, u)
+    phase = phases(1e-6)[0]
+    step = search._step(point, phase)
+    weight = phase.mu * (arm._sizes.scale / arm._sizes.kind) ** 2
+
+    def merit(x):
+        error = point.error + point.linear.J @ x
+        return 1e3 * (error @ error + weight @ x ** 2)
+
+    least, most = (side / arm._sizes.scale for side in (bounds.least - u, bounds.most - u))
+    best = minimize(merit, np.clip(np.ones(4), least, most), bounds=list(zip(least, most)),
+                    options={'ftol': 1e-15, 'gtol': 1e-12, 'maxiter': 1000})
+    assert (step.x >= least - 1e-12).all() and (step.x <= most + 1e-12).all()
+    assert (np.isclose(step.x, least) | np.isclose(step.x, most)).any()
+    assert merit(step.x) <= merit(best.x) * (1.0 + 1e-9)
+    assert_allclose(step.x, best.x, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The compiled parts of `cosserat_ros.inverse`: motion of stations, quadratic programs."""
+"""The quadratic program of a step, compiled."""
 
 from __future__ import annotations
 
@@ -6,91 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import inner, kernel
-from .kinematics import kinematics, turn_columns
-from .system import _apply, _factorise
+from ..kernels import inner, kernel
 
 DEPENDENT = 1e-22  # of a normal's square, below which it depends on those of active limits
+ROUNDING = 1e-15   # of the quadratic form, relative, that is added to it
+VIOLATED = 1e-13   # by which limits may be violated
 
 
-class Station(NamedTuple):
-    """
-    How the pose of one station follows from the nodes of its rod.
+class Linear(NamedTuple):
+    """Shape and task near a point, as functions of x = du / scale."""
 
-    ``p = p_0 + sum share t`` and ``R ~ sum weight R_turn``, a polynomial of the element.
-    """
-
-    share: np.ndarray   # (N,) [m]
-    turn: np.ndarray    # (K,) int64, stations of the chain of rotations
-    weight: np.ndarray  # (K,)
+    slope: np.ndarray   # (m, unknowns) of z
+    motion: np.ndarray  # (errors, unknowns) of the task with z
+    J: np.ndarray       # (errors, m) of the task with x
+    normal: np.ndarray  # (limits, m) of limits of u, least and greatest, then of commands
 
 
-@kernel
-def station_motion(d, base, q, station):
-    """
-    Return position (3,), rotation (3, 3) before it is made orthonormal, and their motion.
+class Box(NamedTuple):
+    """Limits of the actuation u (m,)."""
 
-    Parameters
-    ----------
-    d : Discretisation
-    base : Base
-    q : (n,) float64
-    station : Station
+    least: np.ndarray
+    most: np.ndarray
+    scale: np.ndarray
 
-    Returns
-    -------
-    p, R, J, xi : arrays
-        J (6, n): of position and of rotation (world frame), with q. Strains xi (N, 6).
-
-    """
-    still, held = np.zeros(q.size), np.zeros((0, 3))
-    x = kinematics(d, base, q, still, still)
-    psi = turn_columns(d, x, 0.0, 0.0, held)[0]
-    p, R, J = base.p.copy(), np.zeros((3, 3)), np.zeros((6, q.size))
-    for k in range(d.s.size):
-        share = station.share[k]
-        if share == 0.0:
-            continue
-        e, t = d.station[k], x.t[k]
-        for i in range(3):
-            a, b = (i + 1) % 3, (i + 2) % 3
-            p[i] += share * t[i]
-            for c in range(q.size):
-                J[i, c] += share * (psi[e, a, c] * t[b] - psi[e, b, c] * t[a])
-        for c in range(q.size):
-            j = d.component[c]
-            if j < 3:
-                for i in range(3):
-                    J[i, c] += share * d.Phi[k, c] * x.Rc[e, i, j]
-    for k in range(station.turn.size):
-        e, weight = station.turn[k], station.weight[k]
-        for i in range(3):
-            for j in range(3):
-                R[i, j] += weight * x.Rc[e, i, j]
-            for c in range(q.size):
-                J[3 + i, c] += weight * psi[e, i, c]
-    return p, R, J, x.xi
-
-
-@kernel
-def solve_rows(tangent, moves, fresh, inverse, rows, out):
-    """
-    Write the inverse of a tangent times each row of `rows` to `out`; return whether it is finite.
-
-    `inverse` is made anew if `fresh`, else it is used as it is.
-    """
-    if fresh and not _factorise(tangent, moves, inverse):
-        return False
-    for i in range(rows.shape[0]):
-        _apply(inverse, rows[i], 6 * moves, out[i])
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            if not np.isfinite(out[i, j]):
-                return False
-    return True
-
-
-# --- Quadratic programs --------------------------------------------------------------------------
 
 @inner
 def _project(B, active, count, p, Q, T, along):
@@ -182,8 +120,8 @@ def _dot(a, b):
     return total
 
 
-@kernel
-def least_quadratic(G, a, C, b, tolerance):
+@inner
+def _least_quadratic(G, a, C, b, tolerance):
     """
     Minimise ``x G x / 2 + a x`` where ``C x >= b`` (Goldfarb and Idnani 1983, the dual method).
 
@@ -237,3 +175,67 @@ def least_quadratic(G, a, C, b, tolerance):
             for k in range(drop, count):
                 active[k], pull[k] = active[k + 1], pull[k + 1]
     return x, False
+
+
+@inner
+def _bounds(box, u, further):
+    """Return b of ``normal x >= b``: limits of u, then further ones."""
+    m = u.size
+    b = np.empty(2 * m + further.size)
+    for i in range(m):
+        b[i] = (box.least[i] - u[i]) / box.scale[i]
+        b[m + i] = (u[i] - box.most[i]) / box.scale[i]
+    for i in range(further.size):
+        b[2 * m + i] = further[i]
+    return b
+
+
+@kernel
+def quadratic_step(linear, box, further, u, error, settle, weight, pull, strain):
+    """
+    Minimise ``|error + J x|^2 + x weight x + 2 pull x`` within limits.
+
+    Parameters
+    ----------
+    linear : Linear
+    box : Box
+    further : (limits,) float64
+        By which commands are within their limits, negative; -inf where there is none.
+    u, weight, pull : (m,) float64
+    error : (errors,) float64
+        Of the task, once the shape has settled.
+    settle : (unknowns,) float64
+        Its way to the equilibrium.
+    strain : (unknowns,) float64
+        Size of each unknown as strain.
+
+    Returns
+    -------
+    x, dz : arrays
+        Changes of the actuation over its scale, and of the shape.
+    size : float
+        Of the latter, as strain; infinite if anything is not finite.
+
+    """
+    J, m = linear.J, u.size
+    G, a, trace = np.zeros((m, m)), pull.copy(), 0.0
+    for i in range(m):
+        for e in range(error.size):
+            a[i] += J[e, i] * error[e]
+            for j in range(m):
+                G[i, j] += J[e, i] * J[e, j]
+        G[i, i] += weight[i]
+        trace += G[i, i]
+    for i in range(m):
+        G[i, i] += ROUNDING * trace
+    dz, size = settle.copy(), 0.0
+    if not (np.isfinite(trace) and np.isfinite(_dot(a, a))):
+        return a, dz, np.inf
+    x, _ = _least_quadratic(G, a, linear.normal, _bounds(box, u, further), VIOLATED)
+    for c in range(dz.size):
+        for i in range(m):
+            dz[c] += linear.slope[i, c] * x[i]
+        if not np.isfinite(dz[c]):
+            return x, dz, np.inf
+        size = max(size, abs(dz[c]) * strain[c])
+    return x, dz, size

@@ -1,0 +1,209 @@
+"""The equations of a robot as functions of its shape and of its actuation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..actuators import Drives, EFFORT
+from ..parts import Leg
+from ..sensitivity import LegColumns, ways_to_fall
+from ..simulator import Simulator
+from ..system import (
+    CONVERGED,
+    equations,
+    Inverse,
+    newton,
+    System,
+    Tangent,
+    unbalance_and_jacobian,
+)
+from .compiled import actuator_lengths, solve_rows
+
+
+class Mechanics:
+    """The equations of a simulator's robot as functions of z and of the actuation u (m,)."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self.sim, robot, model = sim, sim.robot, sim.model
+        self.names, self.actuators = list(robot.actuators), list(robot.actuators.values())
+        places = [model.places[name] for name in self.names]
+        self.leg = np.array([isinstance(a, Leg) for a in self.actuators], dtype=bool)
+        self.rod = np.array([p.rod for p in places], dtype=int)
+        self.slot = np.array([p.slot for p in places], dtype=int)
+        self.row = np.array([-1 if leg else sim.solver.effort_places[p.rod, p.slot]
+                             for p, leg in zip(places, self.leg)], dtype=int)
+        self._pulled = np.flatnonzero(~self.leg)
+        self._pulled_at = self.rod[self._pulled], self.slot[self._pulled]
+        self._pulled_on = [(i, np.flatnonzero((self.rod == i) & ~self.leg))
+                           for i in sorted(set(self.rod[self._pulled]))]
+        self._fed_rods = self.rod[self.leg]
+        self._lengths = np.array([robot.rods[name].length for name in model.names])
+        self._legs = LegColumns(sim) if self.leg.any() else None
+        self._weights: np.ndarray | None = None
+        size, k = sim.solver.z.size, len(model.rods)
+        B, self.n = (size - 6 * (robot.platform is not None)) // k, sim.solver.n
+        self.still, self.r, self._step = np.zeros(size), np.zeros(size), np.zeros((1, size))
+        shapes = (k, B, B), (k, B, 6), (k, 6, B), (6, 6)
+        self.tangent = Tangent(*(np.zeros(shape) for shape in shapes))
+        self._inverse = Inverse(*(np.zeros(shape) for shape in shapes))
+        self._rows = np.zeros((1 + len(self.names), size))
+        self.scale = np.array(sim.solver.strain_scale)
+        self._taken: tuple[Any, Any] | None = None
+        self.take()
+
+    @property
+    def rest_actuation(self) -> np.ndarray:
+        """No effort, and legs as long as at rest, (m,)."""
+        u = np.zeros(len(self.names))
+        u[self.leg] = [self.sim.robot.rods[self.sim.model.names[i]].length
+                       for i in self._fed_rods]
+        return u
+
+    def take(self) -> None:
+        """Take over the loads that act on the simulator now."""
+        sim = self.sim
+        system = sim.solver.system(sim.loads)
+        taken = sim.loads, system.platform.wrench
+        if self._taken is not None and all(a is b for a, b in zip(self._taken, taken)):
+            return
+        self._taken = taken
+        self._stress = system.loads.stress
+        self.described = sim.model.drives(sim.commands)
+        self._system = system._replace(drives=self.described._replace(
+            kind=np.full_like(self.described.kind, EFFORT),
+            command=np.zeros_like(self.described.command)))
+
+    def stand(self, R: np.ndarray) -> None:
+        """Count the platform's turn from R on, and begin anew."""
+        self._weights = None
+        self._system = self._system._replace(platform=self._system.platform._replace(R=R))
+
+    def actuate(self, u: np.ndarray) -> System:
+        """Return the system under actuation u; its arrays are the same each time."""
+        system = self._system
+        system.drives.command[self._pulled_at] = u[self._pulled]
+        if self._legs is None:
+            return system
+        self._lengths[self._fed_rods] = u[self.leg]
+        fed = self.sim.model.fed(self._lengths)
+        return system._replace(
+            rods=system.rods._replace(elastic=fed.elastic, inertia=fed.inertia),
+            loads=system.loads._replace(stress=self._stress + fed.stress))
+
+    def linearise(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """
+        Return the way to the equilibrium, and the slope of z with u there, (m, unknowns).
+
+        None where the tangent is singular.
+        """
+        system, rows = self.actuate(u), self._rows
+        equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
+        rows[0] = self.r
+        rows[1 + self._pulled, self.row[self._pulled]] = -1.0
+        if self._legs is not None:
+            if self._weights is None:  # the small part of the slope: the first will do for all
+                self._weights = self._legs.weights(system, z, self.r)
+            columns = self._legs.columns(z, self._lengths, self._weights)
+            rows[1 + np.flatnonzero(self.leg)] = columns[self._fed_rods]
+        out = np.empty_like(rows)
+        try:
+            found = solve_rows(
+                self.tangent, system.platform.moves, True, self._inverse, rows, out)
+        except np.linalg.LinAlgError:
+            found = False
+        return (-out[0], -out[1:]) if found else None
+
+    def settling(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the way to the equilibrium under u by the last tangent, nearly."""
+        system = self.actuate(u)
+        equations(system, z, self.still, self.still, 0.0, 0.0, False, self.r, self.tangent)
+        solve_rows(self.tangent, system.platform.moves, False, self._inverse, self.r[None],
+                   self._step)
+        return -self._step[0]
+
+    def strain(self, step: np.ndarray) -> float:
+        """Return the size of a change of z, as strain."""
+        size = float(np.max(np.abs(step) * self.scale))
+        return size if math.isfinite(size) else math.inf
+
+    def equilibrium(
+        self, z: np.ndarray, u: np.ndarray, drives: Drives | None = None,
+    ) -> tuple[np.ndarray, bool]:
+        """Return the equilibrium under u, or other drives, near z, and whether there is one."""
+        system = self.actuate(u)
+        if drives is not None:
+            system = system._replace(drives=drives)
+        try:
+            found, status, *_ = newton(
+                system, z, 0.0, self.still, 0.0, self.still, self.scale, 1e-11, 30, 2.0,
+                self._inverse, False)
+        except np.linalg.LinAlgError:
+            return z, False
+        return found, status == CONVERGED
+
+    def is_stable(self, z: np.ndarray, u: np.ndarray, drives: Drives | None) -> bool:
+        """
+        Return whether the equilibrium at z is stable under u, or other drives.
+
+        Under given efforts by the last tangent, made anew for a platform, whose legs buckle: there
+        a nearby one is not good enough. Drives that hold lengths or amounts can only make it
+        stiffer, which is looked at where it matters.
+        """
+        if self._system.platform.moves:
+            equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
+                      self.tangent)
+        if self._stands_under_efforts():
+            return True
+        if drives is None:
+            return False
+        system = self.actuate(u)._replace(drives=drives)
+        K = unbalance_and_jacobian(system, z, self.still, self.still, 0.0, 0.0)[1]
+        return ways_to_fall(K, self.sim.solver) == 0
+
+    def _stands_under_efforts(self) -> bool:
+        """
+        Return whether the last tangent has no more negative eigenvalues than constraints.
+
+        They are counted rod by rod, then of what is left for the platform (Haynsworth's inertia
+        formula), of the symmetric part: the rows of the tips' constraints change sign for that.
+        """
+        tangent, n = self.tangent, self.n
+        k, B = tangent.block.shape[:2]
+        kept = np.concatenate([np.arange(n), np.arange(n + self._system.drives.kind.shape[1], B)])
+        own = tangent.block[:, kept[:, None], kept]
+        own[:, n:] *= -1.0
+        own = 0.5 * (own + own.transpose(0, 2, 1))
+        if not self._system.platform.moves:
+            try:
+                np.linalg.cholesky(own)
+            except np.linalg.LinAlgError:
+                return False
+            return True
+        column = tangent.column[:, kept]
+        column[:, n:] *= -1.0
+        column = 0.5 * (column + tangent.row[:, :, kept].transpose(0, 2, 1))
+        schur = tangent.corner - np.einsum(
+            'kae,kac->ec', column, np.linalg.solve(own, column))
+        values = np.concatenate([
+            np.linalg.eigvalsh(own).ravel(), np.linalg.eigvalsh(0.5 * (schur + schur.T))])
+        return int(np.sum(values < 0.0)) == k * (kept.size - n)
+
+    def lengths(self, z: np.ndarray) -> np.ndarray:
+        """Return lengths and volumes of the actuators, (m,); 0 for legs."""
+        lengths, solver = np.zeros(len(self.names)), self.sim.solver
+        for i, here in self._pulled_on:
+            lengths[here] = actuator_lengths(
+                solver.rods[i], solver.paths[i], z[solver.q_places[i]])[self.slot[here]]
+        return lengths
+
+    def length_gradients(self, which: np.ndarray) -> np.ndarray:
+        """Return how lengths of actuators change with z at the last tangent, (k, unknowns)."""
+        gradients = np.zeros((which.size, self.still.size))
+        for a, j in enumerate(which):
+            i = self.rod[j]
+            gradients[a, self.sim.solver.q_places[i]] = (
+                self.tangent.block[i, :self.n, self.n + self.slot[j]])
+        return gradients

@@ -1,0 +1,246 @@
+"""What users call: targets in, commands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checked import check_number
+from ..errors import InvalidModel, UnknownName
+from ..lie import exp_so3
+from ..robot import Robot
+from ..simulator import Simulator
+from .compiled import Station
+from .limits import Limits
+from .mechanics import Mechanics
+from .search import Search, Sizes, SLUGGISH
+from .task import Target, Task
+
+GOALS = ('least_effort', 'nearest')
+STARTS = ('last', 'present', 'rest')
+MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
+FALLS = 'the targets are met by an equilibrium that is not stable'
+SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
+
+
+class Result(NamedTuple):
+    """What was found; commands are within all limits in any case."""
+
+    commands: dict[str, float]       # of all actuators, as described
+    converged: bool                  # whether nothing better is near
+    met: bool                        # whether all targets are, by a stable equilibrium
+    position_errors: np.ndarray      # distance still missing, per target [m]
+    orientation_errors: np.ndarray   # angle still missing, per target; 0 if free [rad]
+    iterations: int
+    message: str                     # why not; empty if converged and met
+    z: np.ndarray                    # unknowns of the equilibrium, see `cosserat_ros.system`
+    R: np.ndarray                    # attitude that the turn of a platform in z is counted from
+
+
+class InverseStatics:
+    """
+    Finds actuation for targets; the simulator that it is given is only read.
+
+    Parameters
+    ----------
+    robot : Robot or Simulator
+        A simulator gives its present loads to each solve, and its state and commands to those
+        that start there.
+
+    """
+
+    def __init__(self, robot: Robot | Simulator) -> None:
+        self.sim = Simulator(robot) if isinstance(robot, Robot) else robot
+        if not self.sim.robot.actuators:
+            raise InvalidModel('actuators', {}, 'at least one')
+        rods = self.sim.robot.rods.values()
+        self.length = max(rod.length for rod in rods)
+        self.mechanics = Mechanics(self.sim)
+        self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._stations: dict[tuple[int, float], Station] = {}
+        self._sizes = self._measured()
+
+    def _measured(self) -> Sizes:
+        """Return the actuation that bends by about a radian, and the size of a command to it."""
+        mechanics = self.mechanics
+        z, u, R = self._rest()
+        mechanics.stand(R)
+        linear = mechanics.linearise(z, u)
+        if linear is None:
+            raise InvalidModel('robot', self.sim.robot.name, 'one that has a stiffness at rest')
+        strain = np.abs(linear[1]) * mechanics.scale
+        scale = 1.0 / np.maximum(strain.max(axis=1), 1e-300)
+        kinds = [type(a) for a in mechanics.actuators]
+        kind = np.array([
+            np.mean([x for x, other in zip(scale, kinds) if other is kind])
+            for kind in kinds])
+        commands, limits = np.ones(u.size), Limits(mechanics, None, scale)
+        commands[limits.measured] = limits.linearise(z, u, linear[1] * scale[:, None])[1].size
+        return Sizes(scale, kind, commands)
+
+    # --- Starts ---
+
+    def _rest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return z, u and the platform's attitude of the robot at rest under its loads."""
+        sim, before = self.sim, self.sim.saved()
+        wrench = sim.solver.system(sim.loads).platform.wrench
+        try:
+            sim.solver.restore(sim.model.solver().saved())  # the platform too is where it was
+            sim.solver.load_platform(wrench)
+            sim.commands = {name: sim.rest_command(name) for name in sim.robot.actuators}
+            sim.statics(dict.fromkeys(sim.robot.tendons, 'tension')
+                        | dict.fromkeys(sim.robot.chambers, 'pressure'), from_rest=True)
+            return self._present()
+        finally:
+            sim.restore(before)
+
+    def _present(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        sim, mechanics = self.sim, self.mechanics
+        z, system = sim.solver.z.copy(), sim.system()
+        u = np.where(mechanics.leg, [sim.reached(name) for name in mechanics.names],
+                     z[mechanics.row])
+        return z, u, system.platform.R.copy()
+
+    def _start(self, start: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if start == 'last' and self._last is not None:
+            return self._last
+        if start == 'rest':
+            return self._rest()
+        z, u, R = self._present()
+        self.mechanics.stand(R)
+        z, stands = self.mechanics.equilibrium(z, u)  # it may move
+        return (z, u, R) if stands else self._rest()
+
+    # --- Solving ---
+
+    def solve(
+        self, targets: Sequence[Target], bounds: Mapping[str, Any] | None = None,
+        goal: str = 'least_effort', start: str = 'last', damping: float = 1e-6,
+    ) -> Result:
+        """
+        Return the actuation that meets the targets, or comes nearest.
+
+        Parameters
+        ----------
+        targets : sequence of Target
+        bounds : mapping of str to (least, greatest), optional
+            Of commands, beside the limits of the description; None or infinite for none.
+        goal : str
+            Among many answers: 'least_effort', the smallest tensions, pressures, and changes of
+            leg lengths from rest, or 'nearest' to those of the simulator.
+        start : str
+            'last' solution (the simulator's state, if there is none), 'present' state of the
+            simulator, or 'rest'.
+        damping : float
+            Motion of a target, as part of the robot's length, by the actuation that bends about a
+            radian: where there is less of it, effort counts more than the target [-]. Out of
+            reach it is 1e-3 at least: no arm is to squeeze itself for a micrometre.
+
+        """
+        if goal not in GOALS:
+            raise UnknownName('goal', goal, list(GOALS))
+        if start not in STARTS:
+            raise UnknownName('start', start, list(STARTS))
+        check_number('damping', damping, least=1e-7, most=1.0)
+        task = Task(self.sim, targets, self.length, self._stations)
+        limits = Limits(self.mechanics, bounds, self._sizes.scale)
+        self.mechanics.take()
+        best, iterations, falls = None, 0, False
+        for way in _ways(start, damping):
+            if way.search == 'keep' and not falls:
+                continue
+            result, u = self._attempt(task, limits, goal, damping, way)
+            iterations += result.iterations
+            if best is None or _total(result, self.length) < _total(best[0], self.length):
+                best = result, u
+            if result.met:
+                self._last = result.z, u, result.R
+                return result._replace(iterations=iterations)
+            falls = falls or result.message == FALLS
+        assert best is not None
+        if best[0].message == FALLS:
+            self._last = None
+            return best[0]._replace(iterations=iterations)
+        self._last = best[0].z, best[1], best[0].R
+        calm = self._attempt(task, limits, goal, max(damping, SLUGGISH), Way('last', 'descend'))
+        iterations += calm[0].iterations
+        if calm[0].converged:
+            best = calm
+        self._last = (best[0].z, best[1], best[0].R) if best[0].converged else None
+        return best[0]._replace(iterations=iterations)
+
+    def _attempt(
+        self, task: Task, limits: Limits, goal: str, damping: float, way: Way,
+    ) -> tuple[Result, np.ndarray]:
+        """Return what is found on one way, and u."""
+        mechanics = self.mechanics
+        z, u, R = self._start(way.start)
+        mechanics.stand(R)
+        aim = mechanics.rest_actuation if goal == 'least_effort' else self._present()[1]
+        search = Search(mechanics, task, limits, self._sizes, aim, R)
+        inside = np.clip(u, limits.least, limits.most)
+        if (inside != u).any():
+            z, _ = mechanics.equilibrium(z, inside)
+        if way.search == 'descend':
+            z, u, converged = search.descend(z, inside, damping)
+        else:
+            z, u, converged = search.approach(z, inside, damping, way.search != 'keep')
+        return self._result(task, limits, search, z, u, converged), u
+
+    def _result(
+        self, task: Task, limits: Limits, search: Search, z: np.ndarray, u: np.ndarray,
+        converged: bool,
+    ) -> Result:
+        """Hold what was found against the equations of the described commands."""
+        commands, exact = limits.commands(z, u)
+        drives = limits.drives(commands) if limits.measured.size else None
+        settle = self.mechanics.settling(z, u)
+        if exact and self.mechanics.strain(settle) < SETTLED:
+            z, stands = z + settle, True
+        else:
+            z, stands = self.mechanics.equilibrium(z, u, drives)
+        distances, angles = task.missing(z, search.R)
+        there = bool(distances.max() <= MET * self.length and angles.max() <= MET)
+        met = there and stands and self.mechanics.is_stable(z, u, drives)
+        message = '' if met else 'best effort: a target is out of reach, or was not found'
+        if not stands:
+            message = 'no equilibrium was found for these commands'
+        elif there and not met:
+            message = FALLS
+        elif not converged:
+            message = 'ran out of steps' if not met else 'met, but effort may not be the least'
+        R = search.R
+        if self.sim.robot.platform is not None:
+            R = exp_so3(z[-3:]) @ R
+            z = z.copy()
+            z[-3:] = 0.0
+        return Result(commands, bool(converged and stands), met, distances, angles,
+                      search.iterations, message, z, R)
+
+    def apply(self, result: Result, sim: Simulator | None = None) -> None:
+        """Give the commands to a simulator, the own one by default, and put it there at rest."""
+        sim = sim or self.sim
+        sim.command(**result.commands)
+        sim.solver.go_to(result.z, result.R if sim.robot.platform is not None else None)
+        sim.statics()
+
+
+class Way(NamedTuple):
+    """One attempt."""
+
+    start: str
+    search: str  # 'approach' the targets, 'descend', or 'keep' the actuation where it need not be
+
+
+def _ways(start: str, damping: float) -> list[Way]:
+    """Return what to try, 'keep' only where an equilibrium was found that is not stable."""
+    ways = [Way(origin, search) for origin in (start, 'rest')
+            for search in ('approach', 'keep', 'descend')]
+    return [way for way in dict.fromkeys(ways) if damping < SLUGGISH or way.search == 'descend']
+
+
+def _total(result: Result, length: float) -> float:
+    """Return by how much a result misses its targets."""
+    return float(np.sum(result.position_errors / length) + np.sum(result.orientation_errors))

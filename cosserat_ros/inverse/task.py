@@ -1,0 +1,176 @@
+"""Targets, and how far stations of a robot are from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checked import check_number, check_vector
+from ..errors import InvalidModel, UnknownName
+from ..lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
+from ..model import Stations
+from ..parts import Pose
+from ..simulator import Simulator
+from .compiled import Station, station_motion
+
+HERE = np.eye(4)
+
+
+class Target(NamedTuple):
+    """
+    Where one station of the robot should be, seen from base_link.
+
+    The station is the tip of the description, with its offset, if neither `rod` nor `at` is
+    given; else the rod's body frame at arc length `at` [m], its end if left out.
+    """
+
+    position: Any                            # (3,) [m]
+    rotation: Any = None                     # (3, 3), body to base_link; None if it is free
+    rod: str | None = None
+    at: float | None = None
+    weight: float = 1.0                      # against other targets [-]
+    orientation_weight: float | None = None  # length that a radian counts as; the robot's [m]
+
+
+class _Aim(NamedTuple):
+    """A target, checked."""
+
+    position: np.ndarray
+    rotation: np.ndarray | None
+    rod: int                  # -1: the platform
+    station: Station | None
+    offset: np.ndarray        # (4, 4) from the station to the frame that is aimed
+    weight: np.ndarray        # (6,) of the errors
+
+
+class Task:
+    """Errors of all targets, as functions of z."""
+
+    def __init__(
+        self, sim: Simulator, targets: Sequence[Target], length: float,
+        stations: dict[tuple[int, float], Station],
+    ) -> None:
+        if not isinstance(targets, Sequence) or not targets:
+            raise InvalidModel('targets', targets, 'a list of at least one target')
+        self.sim, self.length, self.stations = sim, length, stations
+        self.offset = _matrix(sim.robot.tip.offset)
+        self.aims = [self._aim(f'targets[{i}]', target) for i, target in enumerate(targets)]
+
+    def _aim(self, field: str, target: Target) -> _Aim:
+        if not isinstance(target, Target):
+            raise InvalidModel(field, target, 'a Target')
+        position = np.array(check_vector(f'{field}.position', target.position, 3, unit='m'))
+        rotation = _checked_rotation(f'{field}.rotation', target.rotation)
+        weight = check_number(f'{field}.weight', target.weight, least=0.0)
+        radian = self.length
+        if target.orientation_weight is not None:
+            radian = check_number(
+                f'{field}.orientation_weight', target.orientation_weight, above=0.0, unit='m')
+        weights = weight / self.length * np.repeat([1.0, radian], 3)
+        robot, model = self.sim.robot, self.sim.model
+        if target.rod is None and target.at is None:
+            offset = self.offset
+            if robot.platform is not None:
+                return _Aim(position, rotation, -1, None, offset, weights)
+            name = robot.rod_name(robot.tip.rod)
+        else:
+            name, offset = self._rod(field, target.rod), HERE
+        i, end = model.names.index(name), robot.rods[name].length
+        s = end if target.at is None else check_number(
+            f'{field}.at', target.at, least=0.0, most=end, unit='m')
+        if (i, s) not in self.stations:
+            self.stations[i, s] = Station(*Stations(model.rods[i], np.array([s])).shares(0))
+        return _Aim(position, rotation, i, self.stations[i, s], offset, weights)
+
+    def _rod(self, field: str, rod: str | None) -> str:
+        robot = self.sim.robot
+        if rod is None and len(robot.rods) > 1:
+            raise InvalidModel(f'{field}.rod', None, 'given where there are several')
+        name = robot.rod_name(rod)
+        if name not in robot.rods:
+            raise UnknownName(f'{field}.rod', name, list(robot.rods))
+        return name
+
+    def _pose(
+        self, aim: _Aim, z: np.ndarray, R: np.ndarray, wanted: bool,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return position, rotation and, if wanted, motion with z (6, unknowns) of an aim."""
+        J = np.zeros((6, z.size if wanted else 0))
+        if aim.station is not None:
+            solver, i = self.sim.solver, aim.rod
+            q = solver.q_places[i]
+            p, R, own = station_motion(
+                solver.rods[i], solver.bases[i], z[q], aim.station, aim.offset, wanted)
+            if wanted:
+                J[:, q] = own
+            return p, R, J
+        R = exp_so3(z[-3:]) @ R
+        arm = R @ aim.offset[:3, 3]
+        if wanted:
+            J[3:, -3:] = left_tangent_so3(z[-3:])
+            J[:3, -6:-3], J[:3, -3:] = np.eye(3), -hat(arm) @ J[3:, -3:]
+        return z[-6:-3] + arm, R @ aim.offset[:3, :3], J
+
+    def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """Return weighted errors, stacked; R as in `Result`."""
+        errors = []
+        for aim in self.aims:
+            errors += _errors(aim, *self._pose(aim, z, R, False)[:2])
+        return _stacked(errors)
+
+    def errors_and_motion(self, z: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return weighted errors, stacked, and their motion with z."""
+        errors, motions = [], []
+        for aim in self.aims:
+            p, turned, J = self._pose(aim, z, R, True)
+            own = _errors(aim, p, turned)
+            errors += own
+            motions.append(aim.weight[:3, None] * J[:3])
+            if aim.rotation is not None:
+                turn = log_so3(turned @ aim.rotation.T)
+                motions.append(aim.weight[3:, None] * (inverse_left_tangent_so3(turn) @ J[3:]))
+        return _stacked(errors), _stacked(motions)
+
+    def missing(self, z: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances [m] and angles [rad] that are missing, per target."""
+        distances, angles = np.zeros((2, len(self.aims)))
+        for i, aim in enumerate(self.aims):
+            p, turned, _ = self._pose(aim, z, R, False)
+            distances[i] = np.linalg.norm(p - aim.position)
+            if aim.rotation is not None:
+                angles[i] = np.linalg.norm(log_so3(turned @ aim.rotation.T))
+        return distances, angles
+
+
+def _errors(aim: _Aim, p: np.ndarray, R: np.ndarray) -> list[np.ndarray]:
+    """Return the weighted errors of position and, if it matters, orientation."""
+    error = aim.weight[:3] * (p - aim.position)
+    if aim.rotation is None:
+        return [error]
+    return [error, aim.weight[3:] * log_so3(R @ aim.rotation.T)]
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@lru_cache(maxsize=8)
+def _matrix(pose: Pose) -> np.ndarray:
+    return np.ascontiguousarray(pose.matrix())
+
+
+def _checked_rotation(field: str, rotation: Any) -> np.ndarray | None:
+    if rotation is None:
+        return None
+    try:
+        array = np.array(rotation, dtype=float)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if (array.shape != (3, 3) or not np.allclose(array @ array.T, np.eye(3), atol=1e-6)
+            or np.linalg.det(array) < 0.0):
+        raise InvalidModel(field, rotation, 'a rotation matrix, 3 x 3')
+    U, _, Vt = np.linalg.svd(array)
+    return U @ Vt
