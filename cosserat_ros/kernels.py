@@ -18,6 +18,7 @@ import numba
 import numba.extending
 
 F = TypeVar('F', bound=Callable)
+DISABLED = bool(getattr(numba.config, 'DISABLE_JIT', False))  # numba makes its fields as it runs
 
 
 @cache
@@ -42,7 +43,7 @@ def kernel(function: F) -> F:
 
 
 def _cached(compiled: Any) -> Any:
-    if not hasattr(compiled, 'enable_caching'):  # NUMBA_DISABLE_JIT is set
+    if DISABLED:
         return compiled
     try:
         compiled.enable_caching()
@@ -73,7 +74,7 @@ def remote(function: F) -> F:
 
 def address(function: Any, *arguments: Any) -> int:
     """Return where the code of a `remote` function is, for arguments of these types."""
-    if numba.config.DISABLE_JIT:
+    if DISABLED:
         return 0
     types = tuple(numba.typeof(argument) for argument in arguments)
     function.compile(types)
@@ -101,9 +102,8 @@ def _call(typing_context, function, address, arguments):
     return result(function, address, arguments), generate
 
 
-if numba.config.DISABLE_JIT:
-    def call(function, address, arguments):
-        """Call a `remote` function."""
-        return function(*arguments)
-else:
-    call = numba.extending.intrinsic(_call)
+def _call_directly(function, address, arguments):
+    return function(*arguments)
+
+
+call: Any = _call_directly if DISABLED else numba.extending.intrinsic(_call)

@@ -17,7 +17,7 @@ from .checked import check_number
 from .chords import SpatialTendons
 from .errors import UnknownName
 from .friction import Friction
-from .integrators import History
+from .integrators import STILL
 from .model import GAS_CONSTANT, Model, Stations
 from .parts import Body, Chamber, Leg, Tendon
 from .robot import Robot, RodShape
@@ -238,6 +238,7 @@ class Simulator:
 
         """
         before, z = self.solver.saved(), self.solver.z
+        rule = self.solver.rule(ahead) if ahead else STILL
         self._feed(z)
         if not (self.friction.sticks or self.chords):
             return solve()
@@ -253,11 +254,9 @@ class Simulator:
                 break
             found = self.solver.z
             if self.friction.sticks:
-                past: History = before[0]
-                rule = self.solver.scheme.rule(past, ahead) if ahead else None
                 found = self.friction.relaxed(unbalance_and_jacobian(
                     self.solver.system(self._fed_loads), found, self.solver.z_t,
-                    self.solver.z_tt, rule.cV if rule else 0.0, rule.cA if rule else 0.0)[1])
+                    self.solver.z_tt, *rule.new[:2])[1])
             z = z + (1.0 if tried < PASSES // 2 else 0.5) * (found - z)  # else in circles
             self._feed(z, gap < NEAR)
             if ahead:

@@ -138,11 +138,11 @@ class SystemSolver:
     scheme : Scheme
         Time integration.
     tolerance : float
-        Of the coordinates, as strain [-].
+        Of the error that is left in the coordinates, as strain [-].
 
     """
 
-    MOST = 60            # iterations of one solve
+    MOST = 150           # iterations of one solve
     REACH = 2.0          # [rad] of bending over the length, in one iteration
     LEAST_FRACTION = 1e-3  # of a load or of a time step, below which we give up
 
@@ -150,7 +150,7 @@ class SystemSolver:
         self, rods: Sequence[Discretisation], bases: Sequence[Base],
         paths: Sequence[Paths] | None = None, platform: Platform | None = None,
         motion: Motion | None = None, free: bool = False,
-        scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-10,
+        scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-12,
     ) -> None:
         if len(rods) > 1 and (free or motion):
             raise InvalidModel('rods', len(rods), '1 where the base is free or moved')
@@ -335,6 +335,10 @@ class SystemSolver:
 
     # --- Solving ---
 
+    def rule(self, dt: float) -> Rule:
+        """Return the rule of a step of dt [s] from the present instant."""
+        return self.scheme.rule(dt, self._last_step)
+
     def system(self, loads: Loads, drives: Drives | None = None) -> System:
         """Return the system under these loads and drives (the last ones if not given)."""
         if loads is not self._given:
@@ -499,7 +503,7 @@ class SystemSolver:
         end = self.time + dt
         part, iterations, parts = dt, 0, 0
         while self.time < end:
-            rule = self.scheme.rule(part, self._last_step)
+            rule = self.rule(part)
             if self._motion:
                 moved = [self._motion(self.bases[0], self.time + part, part)]
                 system = system._replace(bases=stack(moved))

@@ -513,9 +513,9 @@ def _size(step, scale):
 
 
 @inner
-def _invert(A, out):
-    """Write the inverse of A, which is overwritten; return whether it is finite."""
-    n = A.shape[0]
+def _invert(matrix, out):
+    """Write the inverse of a matrix; return whether there is one."""
+    n, A = matrix.shape[0], matrix.copy()
     for i in range(n):
         for j in range(n):
             out[i, j] = 1.0 if i == j else 0.0
@@ -541,7 +541,7 @@ def _invert(A, out):
 
 
 @inner
-def _apply(inverse, r, P, step):
+def apply_inverse(inverse, r, P, step):
     """Write the inverse times r."""
     k, B = inverse.block.shape[:2]
     end = k * B
@@ -567,15 +567,15 @@ def _apply(inverse, r, P, step):
 
 
 @inner
-def _factorise(tangent, moves, inverse):
-    """Write the inverse of the tangent, which is overwritten; return whether it is finite."""
+def factorise(tangent, moves, inverse):
+    """Write the inverse of the tangent; return whether there is one."""
     k = inverse.block.shape[0]
     for i in range(k):
         if not _invert(tangent.block[i], inverse.block[i]):
             return False
     if not moves:
         return True
-    S, product = tangent.corner, np.empty((6, 6))
+    S, product = tangent.corner.copy(), np.empty((6, 6))
     for i in range(k):
         _multiply(inverse.block[i], tangent.column[i], inverse.column[i])
         _multiply(tangent.row[i], inverse.block[i], inverse.row[i])
@@ -589,7 +589,7 @@ def _factorise(tangent, moves, inverse):
 class Updates(NamedTuple):
     """Made with one inverse, one after another, for `_accelerate`."""
 
-    count: np.ndarray   # (1,) int64
+    made: np.ndarray    # (1,) int64, how many
     step: np.ndarray    # (UPDATES, B)
     square: np.ndarray  # (UPDATES,) of their sizes, as strain
 
@@ -597,15 +597,15 @@ class Updates(NamedTuple):
 @inner
 def _remember(a, step, scale, shortened):
     """Add a step to the updates; after one that was shortened, begin anew."""
-    j = a.count[0]
+    j = a.made[0]
     if shortened < 1.0 or j == a.square.size:
-        a.count[0] = 0
+        a.made[0] = 0
         return
     a.square[j] = 0.0
     for i in range(step.size):
         a.step[j, i] = step[i]
         a.square[j] += (step[i] * scale[i]) ** 2
-    a.count[0] += 1
+    a.made[0] += 1
 
 
 @inner
@@ -615,12 +615,12 @@ def _accelerate(a, scale, step):
 
     In the form that needs no matrix (Kelley 1995, chapter 7). Returns whether it may be used.
     """
-    for j in range(a.count[0]):
+    for j in range(a.made[0]):
         share = 0.0
         for i in range(step.size):
             share += a.step[j, i] * step[i] * scale[i] ** 2
         share /= a.square[j]
-        last = j == a.count[0] - 1
+        last = j == a.made[0] - 1
         if last and not abs(share) < SLOW:
             return False
         for i in range(step.size):
@@ -680,7 +680,7 @@ def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
     scale : float64 array
         Size of each unknown as strain; 0 for efforts and reactions.
     tolerance, most : float, int
-        Update at which to stop; iterations at which to give up.
+        Error that may be left, as strain; iterations at which to give up.
     reach : float
         Largest update in one iteration: longer ones are shortened.
     inverse : Inverse
@@ -720,7 +720,7 @@ def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
             system, z, z_t, z_tt, cV, cA, building, r, tangent))
         worst, previous = _size(r, ones), size
         if not building:
-            _apply(inverse, r, P, step)
+            apply_inverse(inverse, r, P, step)
             size = _size(step, scale)
             if fresh and not size < previous and shortened > SHORTEST:
                 shortened *= 0.5
@@ -739,12 +739,12 @@ def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
                     system, z, z_t, z_tt, cV, cA, building, r, tangent))
             if not np.isfinite(worst):
                 return past, NOT_FINITE, iteration, size, worst
-            if not _factorise(tangent, system.platform.moves, inverse):
+            if not factorise(tangent, system.platform.moves, inverse):
                 return past, SINGULAR, iteration, size, worst
-            _apply(inverse, r, P, step)
+            apply_inverse(inverse, r, P, step)
             size = _size(step, scale)
             known = size < NEAR
-            updates.count[0] = 0
+            updates.made[0] = 0
         if not np.isfinite(size):
             return past, NOT_FINITE, iteration, size, worst
         shortened = min(1.0, reach / size) if size > 0.0 else 1.0

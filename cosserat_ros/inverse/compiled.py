@@ -9,7 +9,7 @@ import numpy as np
 from ..actuators import lengths_and_gradients
 from ..kernels import inner, kernel
 from ..kinematics import kinematics, rotate, turn_columns
-from ..system import _apply, _factorise
+from ..system import apply_inverse, factorise
 
 
 class Station(NamedTuple):
@@ -140,10 +140,10 @@ def solve_rows(tangent, moves, fresh, inverse, rows, out):
 
     `inverse` is made anew if `fresh`, else it is used as it is.
     """
-    if fresh and not _factorise(tangent, moves, inverse):
+    if fresh and not factorise(tangent, moves, inverse):
         return False
     for i in range(rows.shape[0]):
-        _apply(inverse, rows[i], 6 * moves, out[i])
+        apply_inverse(inverse, rows[i], 6 * moves, out[i])
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             if not np.isfinite(out[i, j]):

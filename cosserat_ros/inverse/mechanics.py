@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..actuators import Drives, EFFORT
+from ..integrators import begin, STILL
 from ..parts import Leg
 from ..sensitivity import LegColumns, ways_to_fall
 from ..simulator import Simulator
@@ -109,11 +110,7 @@ class Mechanics:
             columns = self._legs.columns(z, self._lengths, self._weights)
             rows[1 + np.flatnonzero(self.leg)] = columns[self._fed_rods]
         out = np.empty_like(rows)
-        try:
-            found = solve_rows(
-                self.tangent, system.platform.moves, True, self._inverse, rows, out)
-        except np.linalg.LinAlgError:
-            found = False
+        found = solve_rows(self.tangent, system.platform.moves, True, self._inverse, rows, out)
         return (-out[0], -out[1:]) if found else None
 
     def settling(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -136,13 +133,10 @@ class Mechanics:
         system = self.actuate(u)
         if drives is not None:
             system = system._replace(drives=drives)
-        try:
-            found, status, *_ = newton(
-                system, z, 0.0, self.still, 0.0, self.still, self.scale, 1e-11, 30, 2.0,
-                self._inverse, False)
-        except np.linalg.LinAlgError:
-            return z, False
-        return found, status == CONVERGED
+        found, status, *_ = newton(
+            system, begin(z, self.still, self.still), STILL, self.scale, 1e-11, 30, 2.0,
+            self._inverse, False)
+        return found[0], status == CONVERGED
 
     def is_stable(self, z: np.ndarray, u: np.ndarray, drives: Drives | None) -> bool:
         """
