@@ -57,10 +57,15 @@ class Driver(Listener):
         return self.call(SetParameters, f'{self.own}/set_parameters', request).results[0]
 
     def fresh(self, topic='joint_states', timeout=5.0):
-        """Return the next message of a topic that comes."""
-        self.heard(topic).clear()
-        assert self.spin_until(lambda: self.heard(topic), timeout), f'silent: {topic}'
-        return self.heard(topic)[-1]
+        """Return the next message of a topic that tells of now or later, where stamps are real."""
+        now, heard = time.time(), self.heard(topic)
+        heard.clear()
+
+        def new():
+            stamp = heard[-1].header.stamp if heard else None
+            return stamp and (stamp.sec < 1e6 or stamp.sec + 1e-9 * stamp.nanosec >= now)
+        assert self.spin_until(new, timeout), f'silent: {topic}'
+        return heard[-1]
 
     def efforts(self):
         return list(self.fresh().effort)

@@ -18,6 +18,7 @@ from typing import Any, Optional
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
+from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
 
 from cosserat_ros.msg import SolverStatus
@@ -42,6 +43,7 @@ from .conversions import time_message
 from .frames import RobotFrames
 from .stepping import Stepper
 
+SERVICE_QOS = QoSProfile(depth=100)  # requests that come at once, and are all answered
 MOST_WAITING = 8       # requests that wait to be solved
 MOST_SNAPSHOTS = 100
 MOST_STEPS = 100_000   # of one request
@@ -68,7 +70,8 @@ class DeferredService:
         self._node, self._begin = node, begin
         # rclpy's executor sends what the callback returns: that is the request here, and to send
         # it is to begin. An `await` in the callback would have the executor poll all the while.
-        self.service: Any = node.create_service(kind, name, lambda request, _: request)
+        self.service: Any = node.create_service(
+            kind, name, lambda request, _: request, qos_profile=SERVICE_QOS)
         self._send = self.service.send_response
         self.service.send_response = self._take
 
