@@ -359,7 +359,7 @@ class Simulator:
         return shape
 
     def twists(self, shape: Mapping[str, RodShape]) -> dict[str, np.ndarray]:
-        """Return velocity and angular velocity of the stations, (M, 6) [m/s, rad/s], body frame."""
+        """Return velocity and angular velocity of stations, (M, 6) [m/s, rad/s], body frame."""
         return {
             name: self.stations[i].twists(
                 self.solver.state(i), self.solver.base(i), shape[name].poses)

@@ -14,8 +14,8 @@ from . import lie
 from .inverse import InverseStatics, Target
 from .linearize import linearize
 from .parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
-from .rod import Material, Segment
 from .robot import MountedRod, Robot
+from .rod import Material, Segment
 from .routing import Parallel
 from .section import Circular
 from .simulator import Load, Simulator

@@ -78,6 +78,7 @@ class Driver(Listener):
         """Return level, words and values of this robot's newest diagnostics."""
         name = f'{self.own}: simulation'
         if fresh:
+            self.spin(0.1)  # what waits is old
             self.messages['/diagnostics'].clear()
 
         def found():
@@ -92,6 +93,14 @@ class Driver(Listener):
         assert self.ask(SetWrench, 'set_wrench').success
         assert self.ask(Reset, 'reset', target=Reset.Request.REST).success
         assert self.ask(SetBool, 'pause', data=False).success
+
+    def command(self, values):
+        """Send commands until they have arrived: a new listener may miss the first."""
+        def arrived():
+            self.send('~/commands', Float64MultiArray(data=[float(x) for x in values]))
+            age = self.diagnosis()[2]['command age [s]']
+            return age != 'never commanded' and float(age) < 1.5
+        assert self.spin_until(arrived, 10.0)
 
     def equilibrium(self):
         """Bring the robot to the equilibrium of its commands and loads."""

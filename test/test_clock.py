@@ -25,7 +25,8 @@ def test_time_scales_live():
         for scale in (1.0, 0.25, 3.0):
             assert driver.set_parameter('time_scale', scale).successful
             driver.diagnosis()
-            assert driver.spin_until(lambda: factor() == pytest.approx(scale, rel=0.05), 10.0)
+            near = pytest.approx(scale, rel=0.05)
+            assert driver.spin_until(lambda near=near: factor() == near, 10.0)
         assert driver.set_parameter('time_scale', 0.0).successful
         assert driver.spin_until(lambda: factor() > 5.0, 10.0)
         assert driver.fresh('~/tip_pose')  # it still has time to tell

@@ -1,6 +1,7 @@
 """What a simulator is told, right and wrong: over real DDS, the simulator a process of its own."""
 
 import math
+import re
 import time
 
 from conftest import ROOT
@@ -62,7 +63,8 @@ def trajectory(names, *points, stamp=None):
 def wrench(frame_id, *numbers):
     message = WrenchStamped()
     message.header.frame_id = frame_id
-    for part, values in ((message.wrench.force, numbers[:3]), (message.wrench.torque, numbers[3:])):
+    force, torque = message.wrench.force, message.wrench.torque
+    for part, values in ((force, numbers[:3]), (torque, numbers[3:])):
         for axis, value in zip('xyz', values):
             setattr(part, axis, float(value))
     return message
@@ -83,7 +85,7 @@ def test_a_command_leads_to_the_shape_of_statics(robot, commands):
     with simulator(robot=robot, step_rate=500.0) as (driver, process):
         far = np.linalg.norm(goal - driver.tip())
         assert far > 1e-3
-        driver.send('~/commands', array(*commands))
+        driver.command(commands)
         assert driver.spin_until(  # it gets near on its own, but damping is little
             lambda: np.linalg.norm(driver.tip() - goal) < 0.3 * far, 20.0), process.output()
         driver.equilibrium()
@@ -95,7 +97,7 @@ def test_a_command_leads_to_the_shape_of_statics(robot, commands):
         assert_allclose(state.position, [a.position for a in expected.actuators().values()],
                         rtol=1e-6, atol=1e-7)
         for topic, said in driver.messages.items():
-            assert 'nan' not in str(said[-1:]), topic
+            assert not re.search(r'\bnan\b', str(said[-1:])), topic
 
 
 def test_a_described_mode_takes_its_own_interface(arm):
@@ -238,7 +240,7 @@ def test_a_load_that_no_arm_bears_does_not_end_it(arm):
     assert levels[-1][0] == 2 and 'step failed' in levels[-1][1], levels
     assert arm.ask(SetWrench, 'set_wrench').success
     arm.reset()
-    assert arm.spin_until(lambda: arm.diagnosis()[0] == 0, 6.0)
+    assert arm.spin_until(lambda: arm.diagnosis()[0] < 2, 6.0)
 
 
 def test_a_stale_command_is_relaxed_if_so_asked(arm):

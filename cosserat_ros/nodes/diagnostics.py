@@ -9,6 +9,7 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 
 from .commands import CommandTopics
+from .conversions import time_message
 from .stepping import Stepper
 
 RATE = 1.0  # [Hz]
@@ -45,7 +46,7 @@ class Diagnostics:
     def publish(self) -> None:
         """Publish what happened since the last time."""
         message = DiagnosticArray(status=[self._status()])
-        message.header.stamp = self._node.get_clock().now().to_msg()
+        message.header.stamp = time_message(self._stepper.stamp())
         self._publisher.publish(message)
 
     def _status(self) -> DiagnosticStatus:
@@ -59,22 +60,22 @@ class Diagnostics:
                 (status.overruns, status.failed, refused.count), self._counts))
         self._counts = status.overruns, status.failed, refused.count
         level, words = DiagnosticStatus.OK, 'paused' if stepper.paused else 'running'
-        for happened, text in (
+        for happened, text in (  # the last that did is said
+            (overruns, f'{overruns} steps behind real time were given up'),
             (rejected, f'refused {refused.last}'),
             (status.stale, 'the last command is older than command_timeout'),
-            (overruns, f'{overruns} steps behind real time were given up'),
         ):
             if happened:
                 level, words = DiagnosticStatus.WARN, text
         if failed and status.failure:
             level, words = DiagnosticStatus.ERROR, f'a step failed: {status.failure}'
-        age = now - status.commanded if status.commanded else float('nan')
+        age = f'{now - status.commanded:.3f}' if status.commanded else 'never commanded'
         values = {
             'residual': f'{status.residual:.3g}', 'iterations': status.iterations,
             'real-time factor': f'{factor:.3f}', 'steps': status.steps,
             'late steps': status.late, 'overruns': status.overruns,
             'failed steps': status.failed, 'slowest step [s]': f'{status.slowest:.6f}',
-            'command age [s]': 'never commanded' if age != age else f'{age:.3f}',
+            'command age [s]': age,
             'rejected commands': refused.count, 'last rejection': refused.last,
             'simulated time [s]': f'{simulated:.6f}', 'paused': stepper.paused,
         }

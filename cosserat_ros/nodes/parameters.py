@@ -22,8 +22,8 @@ class Parameter(NamedTuple):
     """
     One parameter.
 
-    `range` is (least, most), both allowed; `choices` are the texts that are. A parameter that is not `live` keeps the value that
-    the node was started with.
+    `range` is (least, most), both allowed; `choices` are the texts that are. A parameter that is
+    not `live` keeps the value that the node was started with.
     """
 
     name: str

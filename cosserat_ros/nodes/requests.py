@@ -123,7 +123,7 @@ def _on_rod(robot: Robot, station: Station) -> tuple[str, float]:
 def read_loads(
     frames: RobotFrames, robot: Robot, given: Sequence[LoadMessage], named: bool = False,
 ) -> dict[str, Load]:
-    """Return loads by name, or raise; those without a name get one, unless they must be `named`."""
+    """Return loads by name, or raise; those without one get one, unless they must be `named`."""
     base = robot.base.matrix()[:3, :3]
     loads: dict[str, Load] = {}
     for i, load in enumerate(given):

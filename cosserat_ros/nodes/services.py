@@ -70,10 +70,10 @@ class DeferredService:
         self._node, self._begin = node, begin
         # rclpy's executor sends what the callback returns: that is the request here, and to send
         # it is to begin. An `await` in the callback would have the executor poll all the while.
-        self.service: Any = node.create_service(
+        service: Any = node.create_service(
             kind, name, lambda request, _: request, qos_profile=SERVICE_QOS)
-        self._send = self.service.send_response
-        self.service.send_response = self._take
+        self.service, self._send = service, service.send_response
+        service.send_response = self._take
 
     def _take(self, request: Any, header: Any) -> None:
         self._begin(request).add_done_callback(partial(self._answer, header))

@@ -42,7 +42,8 @@ PARAMETERS = (
               'frame that base_link is fixed to by the base pose of the robot; empty: none, '
               'something else publishes it'),
     Parameter('stations', 21, 'frames per rod, both ends included [-]', range=(2, 999)),
-    Parameter('step_rate', 0.0, "time steps per simulated second; 0: by the robot's time.step [Hz]",
+    Parameter('step_rate', 0.0,
+              "time steps per simulated second; 0: by the robot's time.step [Hz]",
               range=(0.0, 10000.0)),
     Parameter('publish_clock', False,
               'publish simulated time on /clock, and stamp all messages with it'),
@@ -117,13 +118,16 @@ class Simulator(LifecycleNode):
         self._robot, self._publisher = robot, publisher
         self._publishing = Publishing(
             publisher, self._value('publish_rate'), self._value('joint_state_rate'),
-            lambda text: self.get_logger().error(text, throttle_duration_sec=1.0))
+            self._complain)
         self._stepper = Stepper(sim, step, self.get_clock(), own_time, self._publishing.wake)
         self._apply_parameters([self.get_parameter(p.name) for p in PARAMETERS if p.live])
         self._commands = CommandTopics(
             self, robot, frames, self._stepper, lambda: self._active)
         self._diagnostics = Diagnostics(self, robot.name, self._stepper, self._commands)
         self._robot_services = Services(self, other, frames, self._stepper, lambda: self._active)
+
+    def _complain(self, text: str) -> None:
+        self.get_logger().error(text, throttle_duration_sec=1.0)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin to step and to publish."""
@@ -185,9 +189,8 @@ class Simulator(LifecycleNode):
         for given in parameters:
             allowed = choices.get(given.name)
             if allowed and given.value not in allowed:
-                return SetParametersResult(
-                    successful=False,
-                    reason=f'{given.name} must be one of {", ".join(allowed)}, got {given.value!r}')
+                reason = f'{given.name} must be one of {", ".join(allowed)}, got {given.value!r}'
+                return SetParametersResult(successful=False, reason=reason)
         return SetParametersResult(successful=True)
 
     def _apply_parameters(self, parameters: list[RosParameter]) -> None:

@@ -193,7 +193,7 @@ class Stepper:
 
     @property
     def _follows(self) -> bool:
-        return not self._own_time and self._clock.ros_time_is_active
+        return not self._own_time and getattr(self._clock, 'ros_time_is_active', False)
 
     def _now(self) -> float:
         return 1e-9 * self._clock.now().nanoseconds if self._follows else time.monotonic()

@@ -90,7 +90,9 @@ def read_trajectory(
         raise InvalidModel('joint_names', names, 'names of actuators, each once')
     if not 1 <= len(message.points) <= MOST_POINTS:
         raise InvalidModel('points', len(message.points), f'1 to {MOST_POINTS}')
-    times, values, rates = [], [], []
+    times: list[float] = []
+    values: list[list[float]] = []
+    rates: list[tuple[float, ...]] = []
     for i, point in enumerate(message.points):
         times.append(point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec)
         try:
