@@ -67,7 +67,9 @@ class Diagnostics:
         ):
             if happened:
                 level, words = DiagnosticStatus.WARN, text
-        if failed and status.failure:
+        if failed:
+            level, words = DiagnosticStatus.WARN, f'{failed} steps failed, and were tried again'
+        if status.failure:
             level, words = DiagnosticStatus.ERROR, f'a step failed: {status.failure}'
         age = f'{now - status.commanded:.3f}' if status.commanded else 'never commanded'
         values = {

@@ -24,6 +24,7 @@ from ..simulator import Simulator, Snapshot
 from .trajectory import Trajectory
 
 CATCH_UP = 0.1  # [s] of lateness that is made up for
+CATCH_UP_WITH_CLOCK = 5.0  # [s] the same where another's clock is followed: it may jump
 BEHIND = 5      # steps of lateness that are made up for, where they are longer
 PATIENCE = 0.05  # [s] at most until another's clock is looked at
 BREATH = 1e-3   # [s] to rest, after ten times as long without any, as fast as possible
@@ -60,11 +61,11 @@ class Schedule:
     def __init__(self, now: float) -> None:
         self.due = now
 
-    def next(self, now: float, period: float) -> int:
+    def next(self, now: float, period: float, catch_up: float = CATCH_UP) -> int:
         """Set the next instant; return how many periods had to be given up."""
         self.due += period
         behind = now - self.due
-        if behind <= max(CATCH_UP, BEHIND * period):
+        if behind <= max(catch_up, BEHIND * period):
             return 0
         self.due = now
         return int(behind / period) if period > 0.0 else 0
@@ -235,7 +236,8 @@ class Stepper:
             begun = time.monotonic()
             self._step()
             self.status.slowest = max(self.status.slowest, time.monotonic() - begun)
-            self.status.overruns += schedule.next(self._now(), period)
+            self.status.overruns += schedule.next(
+                self._now(), period, CATCH_UP_WITH_CLOCK if source else CATCH_UP)
             if not scale and time.monotonic() - rested > 10.0 * BREATH:
                 time.sleep(BREATH)  # others want to run too
                 rested = time.monotonic()
