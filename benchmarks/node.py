@@ -30,6 +30,7 @@ from std_msgs.msg import Float64MultiArray
 
 SIMULATOR = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / 'simulator'
 PERIOD = 0.1   # [s] between commands
+GIVEN_UP = 1.0  # [s] after which a command counts as lost
 REAL_TIME = 0.98  # factor that counts as real time
 
 
@@ -63,6 +64,7 @@ class Watch:
         self.executor.add_node(self.node)
         self.values: dict[str, dict[str, str]] = {}
         self.delays: list[float] = []
+        self.lost = 0
         self._sent: tuple[float, float] | None = None
         self._rng = np.random.default_rng(1)
         self.node.create_subscription(
@@ -77,6 +79,8 @@ class Watch:
         self.node.create_timer(PERIOD, self._send)
 
     def _send(self) -> None:
+        if self._sent is not None and time.perf_counter() - self._sent[1] > GIVEN_UP:
+            self.lost, self._sent = self.lost + 1, None
         if self._sent is None:
             value = float(self._rng.uniform(0.0, 1.0))
             self._sent = value, time.perf_counter()
@@ -117,6 +121,7 @@ def one_arm(watch: Watch, seconds: float) -> None:
         watch.wait(1)
         watch.spin(5.0)
         watch.delays.clear()
+        watch.lost = 0
         before, first = memory(process), watch.of('arm')
         watch.spin(seconds)
         after, last = memory(process), watch.of('arm')
@@ -130,7 +135,7 @@ def one_arm(watch: Watch, seconds: float) -> None:
               f'{counts["failed steps"]} failed')
         print(f'memory: {before:.1f} MB at the start, {after - before:+.1f} MB at the end')
         print(f'command to joint state, {delays.size} times: {np.median(delays):.2f} ms in the '
-              f'median, {np.percentile(delays, 99.9):.2f} ms in 99.9 %')
+              f'median, {np.percentile(delays, 99.9):.2f} ms in 99.9 %, {watch.lost} lost')
     finally:
         stop([process])
 
