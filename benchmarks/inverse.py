@@ -85,11 +85,11 @@ def reachable(case: Case, count: int, near: bool) -> Iterator[np.ndarray]:
     """Yield poses of the tip, (4, 4), in stable equilibria under random commands."""
     sim = Simulator(load(CONFIG / f'{case.name}.yaml'))
     sim.statics()
-    rest, random = sim.saved(), np.random.default_rng(1)
+    rest, random = sim.snapshot(), np.random.default_rng(1)
     names = list(sim.robot.actuators)
     start = np.array([sim.rest_command(name) for name in names])
     while count > 0:
-        sim.restore(rest)
+        sim.go_to(rest)
         goal = random.uniform(case.least, case.most, len(names))
         for part in np.arange(1, 11) / 10 if near else [1.0]:
             sim.command(**dict(zip(names, (1.0 - part) * start + part * goal)))

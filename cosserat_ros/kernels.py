@@ -37,9 +37,9 @@ def kernel(function: F) -> F:
     Compile `function` on first call, without Python objects, and cache the result on disk.
 
     Division by zero gives inf or NaN as in numpy, not an exception, so that the hot loops have no
-    error branches; callers check what they return.
+    error branches; callers check what they return. Other threads of Python run meanwhile.
     """
-    return _cached(numba.njit(error_model='numpy')(function))
+    return _cached(numba.njit(error_model='numpy', nogil=True)(function))
 
 
 def _cached(compiled: Any) -> Any:

@@ -303,12 +303,6 @@ class SystemSolver:
         """Return weighted slopes of an actuator's length with the strain, (m, N, 6)."""
         return lengths_and_gradients(self.paths[i], self.state(i).xi)[1]
 
-    def axial_force(self, i: int) -> float:
-        """Return the force that pushes a rod out at its base, along it [N]."""
-        d, x = self.rods[i], self.state(i)
-        strain = (x.xi - d.rest_strain)[0, 2]
-        return float(-d.stiffness[0, 2] * strain)
-
     # --- Its state as a whole ---
 
     def saved(self) -> tuple[Any, ...]:
@@ -320,6 +314,7 @@ class SystemSolver:
         """Go back to an instant that was `saved`."""
         (self._past, self._last_step, self.bases, self.time, self._momentum,
          self._platform, self._equilibrium) = saved
+        self._inverse_of = None  # so that what follows does not depend on what was
 
     def go_to(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
         """Stand still at z, in equilibrium or not; its platform's turn is counted from R."""

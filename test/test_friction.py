@@ -190,10 +190,10 @@ def test_large_steps_do_not_chatter():
 def test_friction_is_part_of_the_state():
     sim = arm(0.2)
     go(sim, 4.0)
-    saved = sim.saved()
+    saved = sim.snapshot()
     first = go(sim, 3.0)
     go(sim, 1.0)
-    sim.restore(saved)
+    sim.go_to(saved)
     assert_allclose(go(sim, 3.0), first, atol=1e-9)
     assert sim.statics(from_rest=True).converged
     fresh = arm(0.2)

@@ -61,9 +61,9 @@ def arm():
 def reachable_poses(name, least, most, count):
     """Yield tip poses of stable equilibria under random commands, each found from rest."""
     sim, random = simulator(name), np.random.default_rng(7)
-    rest = sim.saved()
+    rest = sim.snapshot()
     while count:
-        sim.restore(rest)
+        sim.go_to(rest)
         sim.command(**{
             key: random.uniform(least, most) for key in sim.robot.actuators})
         if sim.statics().converged and unstable_directions(sim) == 0:

@@ -84,7 +84,7 @@ class InverseStatics:
 
     def _rest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, u and the platform's attitude of the robot at rest under its loads."""
-        sim, before = self.sim, self.sim.saved()
+        sim, before = self.sim, self.sim.snapshot()
         wrench = sim.solver.system(sim.loads).platform.wrench
         try:
             sim.solver.restore(sim.model.solver().saved())  # the platform too is where it was
@@ -94,7 +94,7 @@ class InverseStatics:
                         | dict.fromkeys(sim.robot.chambers, 'pressure'), from_rest=True)
             return self._present()
         finally:
-            sim.restore(before)
+            sim.go_to(before)
 
     def _present(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         sim, mechanics = self.sim, self.mechanics
