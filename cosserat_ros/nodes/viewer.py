@@ -1,38 +1,44 @@
 """
-The node that shows on a web page what RViz would: markers, frames and joint states.
+The node that shows robots on a web page and drives them from there.
 
-It takes everything from topics, so that any source of them will do, started before or after.
+It shows what RViz would: markers, frames and joint states. It takes everything from topics, so
+that any source of them will do, started before or after.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+import contextlib
 import errno
 from functools import partial
 import importlib.util
 import logging
 import math
+from queue import Empty, SimpleQueue
 import socket
 import struct
 import time
 from typing import Any, Optional
 
+from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
-from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
+
+from cosserat_ros.msg import RobotInfo
 
 from ..errors import CosseratError
+from .driver import Driver
+from .feeds import ALWAYS, DRAWN, Feed, joint_rows, matching_qos, same_service, SEEN, title
 from .frame_tree import FrameTree, plain_name
-from .message_reader import read_markers, read_transforms
+from .message_reader import read_transforms
 from .page import Page
-from .page.geometry import Marker
 from .parameters import declare, Parameter
 from .process import run
 
@@ -45,116 +51,13 @@ PARAMETERS = (
     Parameter('show_frames', False, 'draw the axes of every frame [-]', live=True),
 )
 
-DEPTH = 100      # of every subscription
-SILENCE = 2.0    # [s] without data after which the page says so
-GONE = 3.0       # [s] after which what a publisher said goes with it
-NOTICED = 2.0    # [s] within which a new publisher is found; its first messages may be faster
-UNWATCHED = 0.5  # [s] between scene updates that nobody looks at
-JOINTS = 200     # that a table shows at most
-SEEN = {         # types of topic that are shown
-    'visualization_msgs/msg/MarkerArray': MarkerArray,
-    'visualization_msgs/msg/Marker': MarkerMessage,
-    'sensor_msgs/msg/JointState': JointState}
+SILENCE = 2.0            # [s] without data after which the page says so
+UNWATCHED = 0.5          # [s] between scene updates that nobody looks at
+DRIVE_PERIOD = 1 / 15    # [s] between updates of sliders, charts and trails
 
 
 class StartError(CosseratError):
     """The viewer cannot start, for the reason given in one line."""
-
-
-# ---------------------------------------------------------------- topics
-
-
-@dataclass
-class Feed:
-    """One topic that is listened to. Times are of the monotonic clock."""
-
-    type: type
-    subscription: Any = None
-    publishers: dict[bytes, float] = field(default_factory=dict)  # and since when [s]
-    left: float = math.inf   # [s] when a publisher went whose content is still there
-    last: float = -math.inf  # [s] when the last message came
-    count: int = 0           # messages since the rate was last measured
-    rate: float = 0.0        # [Hz]
-    markers: dict[tuple[str, int], Marker] = field(default_factory=dict)
-    newest: bytes = b''      # JointState, not yet read
-
-    def apply(self, data: bytes, now: float) -> None:
-        """Carry out what a marker message says."""
-        for action, marker in read_markers(data, self.type is MarkerArray, now):
-            if action == MarkerMessage.DELETEALL:
-                self.markers.clear()
-            elif action == MarkerMessage.DELETE:
-                self.markers.pop((marker.namespace, marker.number), None)
-            else:
-                self.markers[marker.namespace, marker.number] = marker
-
-    def drop(self, old: Callable[[Marker], bool]) -> bool:
-        """Drop some of the markers; tell whether there were any."""
-        keys = [key for key, marker in self.markers.items() if old(marker)]
-        for key in keys:
-            del self.markers[key]
-        return bool(keys)
-
-    def meet(self, publishers: Iterable[bytes], now: float) -> float:
-        """
-        Learn who publishes now.
-
-        Returns
-        -------
-        float
-            Time [s] before which nobody who is still there said anything, some time after
-            somebody has left; else minus infinity.
-
-        """
-        known = self.publishers
-        self.publishers = {name: known.get(name, now) for name in publishers}
-        if known.keys() - self.publishers:
-            self.left = now
-        if not now - self.left > GONE:
-            return -math.inf
-        self.left = math.inf
-        return min(self.publishers.values(), default=math.inf) - NOTICED
-
-
-def matching_qos(publishers: list) -> QoSProfile:
-    """Strictest quality of service that every publisher of a topic can serve."""
-    offers = [publisher.qos_profile for publisher in publishers]
-    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
-    latched = reliable and all(
-        offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
-    return QoSProfile(
-        depth=DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
-
-
-def same_service(qos: QoSProfile, subscription: Any) -> bool:
-    """Tell whether a subscription already has a quality of service."""
-    used = subscription.qos_profile
-    return (qos.reliability, qos.durability) == (used.reliability, used.durability)
-
-
-def joint_rows(data: bytes) -> list[tuple[str, str, str, str]]:
-    """Name, position, velocity and effort of every joint in a JointState, as text."""
-    state = deserialize_message(data, JointState)
-
-    def shown(values: Any, index: int) -> str:
-        return f'{values[index]:.4g}' if len(values) == len(state.name) else '–'
-
-    return [
-        (name, shown(state.position, i), shown(state.velocity, i), shown(state.effort, i))
-        for i, name in enumerate(state.name[:JOINTS])]
-
-
-def title(topics: list[str]) -> str:
-    """Name the page after the robots that are shown: the namespaces of the topics."""
-    names = [topic.strip('/').rpartition('/')[0] for topic in topics]
-    names = list(dict.fromkeys(filter(None, names))) or [topic.strip('/') for topic in topics]
-    more = f' and {len(names) - 3} more' if len(names) > 3 else ''
-    return ', '.join(names[:3]) + more or 'viewer'
-
-
-# ---------------------------------------------------------------- the node
 
 
 class Viewer(Node):
@@ -175,11 +78,13 @@ class Viewer(Node):
         self._drawn: tuple = ()             # switches as the scene was drawn
         self._drawn_at = -math.inf
         self._started = self._measured = time.monotonic()
-        for topic, durability in (('/tf', DurabilityPolicy.VOLATILE),
-                                  ('/tf_static', DurabilityPolicy.TRANSIENT_LOCAL)):
-            self._listen(topic, TFMessage, QoSProfile(
-                depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE, durability=durability))
+        self._drivers: dict[str, Driver] = {}  # by the topic that tells of the robot
+        self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._ordered = self.create_guard_condition(self._obey)
+        for topic, (kind, qos) in ALWAYS.items():
+            self._listen(topic, kind, qos)
         self._draw_timer = self.create_timer(1.0 / self._value('max_rate'), self._draw)
+        self.create_timer(DRIVE_PERIOD, self._drive)
         self.create_timer(0.2, self._report)
         self.create_timer(1.0, self._discover)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -232,10 +137,17 @@ class Viewer(Node):
         """Store what a message says; drawing comes later."""
         now = feed.last = time.monotonic()
         feed.count += 1
-        self._changed |= feed.type is not JointState
+        self._changed |= feed.type in DRAWN
         try:
             if feed.type is JointState:
                 feed.newest = data
+            elif feed.type is RobotInfo:
+                feed.newest = data
+                self._meet_robot(topic, deserialize_message(data, RobotInfo))
+            elif feed.type is DiagnosticArray:
+                for status in deserialize_message(data, DiagnosticArray).status:
+                    for driver in self._drivers.values():
+                        driver.diagnose(status)
             elif feed.type is TFMessage:
                 for parent, child, values in read_transforms(data):
                     self._transforms[child] = parent, values, topic, now
@@ -256,6 +168,7 @@ class Viewer(Node):
             feed.rate, feed.count = feed.count / elapsed, 0
         self._page.panel.set_title(title([
             topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
+        self._page.panel.set_robots(len(self._drivers))
 
     def _follow(self, topic: str, kind: type, now: float) -> None:
         """Keep up with a topic's publishers."""
@@ -284,10 +197,46 @@ class Viewer(Node):
         if feed.last < before:
             removed |= bool(feed.newest)
             feed.newest = b''
+            if topic in self._drivers:
+                self._drivers.pop(topic).close()
         if not feed.publishers:
             self._page.scene.clear(topic)
             if removed:
                 self._notes[topic] = f'{topic}: publisher gone, its content removed'
+
+    # ------------------------------------------------------------ driving
+
+    def _meet_robot(self, topic: str, info: RobotInfo) -> None:
+        """Offer controls for a robot that is new, or was started again."""
+        driver = self._drivers.get(topic)
+        if driver is not None and driver.info == info:
+            driver.start_anew()
+            return
+        if driver is not None:
+            self._drivers.pop(topic).close()
+        self._drivers[topic] = Driver(
+            self, self._page, topic.rpartition('/')[0], info, self._order)
+        self._page.panel.set_robots(len(self._drivers))
+
+    def _order(self, action: Callable[[], None]) -> None:
+        """Have something done in the thread that spins; from any thread."""
+        self._orders.put(action)
+        with contextlib.suppress(rcl.InvalidHandle):  # too late: the node is going
+            self._ordered.trigger()
+
+    def _obey(self) -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                self._orders.get_nowait()()
+
+    def _drive(self) -> None:
+        """Keep what belongs to one robot up to date, if anybody looks."""
+        if not (self._drivers and self._page.watched):
+            return
+        now, fixed = time.monotonic(), self._fixed_frame()
+        with self._page.server.atomic():
+            for driver in self._drivers.values():
+                driver.update(now, self._feeds.get(driver.joint_topic), self._tree, fixed)
 
     # ------------------------------------------------------------ showing
 
@@ -359,12 +308,15 @@ class Viewer(Node):
         panel = self._page.panel
         panel.set_groups(self._page.scene.groups())
         panel.set_joints({
-            topic: joint_rows(feed.newest) for topic, feed in self._feeds.items() if feed.newest})
+            topic: joint_rows(feed.newest) for topic, feed in self._feeds.items()
+            if feed.newest and feed.type is JointState})
         panel.set_status(*self._status(now))
+        for driver in self._drivers.values():
+            driver.report(now, self._feeds.get(driver.joint_topic))
 
     def _status(self, now: float) -> tuple[bool, list[str]]:
         """Whether all is well, and the lines that say how it is."""
-        streams = [feed for feed in self._feeds.values() if feed.type is not JointState]
+        streams = [feed for feed in self._feeds.values() if feed.type in DRAWN]
         frames = len(self._tree.frames)
         markers = sum(len(feed.markers) for feed in streams)
         quiet = now - max(feed.last for feed in streams)

@@ -188,7 +188,7 @@ class Scene:
         self._show(
             key, (len(points), clear), create, batched_positions=points,
             batched_wxyzs=wxyz, batched_scales=scale.astype(np.float32),
-            batched_colors=_bytes(linear(colors)),
+            batched_colors=as_bytes(linear(colors)),
             batched_opacities=colors[:, 3].astype(np.float32) if clear else None)
 
     def _draw_lines(self, key: tuple, markers: Sequence[Marker], placed: Placed) -> None:
@@ -196,7 +196,7 @@ class Scene:
         self.bounds.add(placed.points)
         self._show(
             key, len(pairs), self._api.add_line_segments, points=placed.points[pairs],
-            colors=_bytes(linear(placed.colors[pairs])), thickness=float(key[2]))
+            colors=as_bytes(linear(placed.colors[pairs])), thickness=float(key[2]))
 
     def _draw_points(self, key: tuple, markers: Sequence[Marker], placed: Placed) -> None:
         self.bounds.add(placed.points)
@@ -206,7 +206,7 @@ class Scene:
                 name, precision='float32', point_shading='flat', **values)
 
         self._show(key, len(placed.points), create, points=placed.points.astype(np.float32),
-                   colors=_bytes(placed.colors), point_size=key[2] / 2.0)  # viser's is a radius
+                   colors=as_bytes(placed.colors), point_size=key[2] / 2.0)  # viser's is a radius
 
     def _draw_text(self, key: tuple, markers: Sequence[Marker], placed: Placed) -> None:
         self.bounds.add(placed.points)
@@ -222,7 +222,7 @@ class Scene:
         points = placed.points
         self.bounds.add(points)
         faces = np.arange(len(points)).reshape(-1, 3)
-        colors = _bytes(placed.colors)
+        colors = as_bytes(placed.colors)
         opacity = float(placed.colors[:, 3].min())
 
         def create(name: str, **values: Any) -> Any:
@@ -232,7 +232,7 @@ class Scene:
         def create_coloured(name: str) -> Any:
             import trimesh  # takes a second to import, and few markers need it
             return self._api.add_mesh_trimesh(name, trimesh.Trimesh(
-                points, faces, vertex_colors=_bytes(placed.colors, 4), process=False))
+                points, faces, vertex_colors=as_bytes(placed.colors, 4), process=False))
 
         if (colors == colors[0]).all():
             self._show(key, len(points), create, vertices=points,
@@ -353,7 +353,8 @@ def linear(colors: np.ndarray) -> np.ndarray:
     return np.where(colors > 0.04045, ((colors + 0.055) / 1.055) ** 2.4, colors / 12.92)
 
 
-def _bytes(colors: np.ndarray, channels: int = 3) -> np.ndarray:
+def as_bytes(colors: np.ndarray, channels: int = 3) -> np.ndarray:
+    """Return colors from 0 to 255."""
     return np.round(colors[..., :channels] * 255.0).astype(np.uint8)
 
 
