@@ -33,6 +33,7 @@ from .service_calls import ServiceCalls
 SERVICES = {
     'pause': SetBool, 'step': Step, 'reset': Reset, 'solve_inverse_statics': SolveInverseStatics}
 SILENCE = 2.0          # [s] without joint states after which the page says so
+HASTE = 1.0            # [s] after which the page says that it waits for a solve
 SLOW = 30.0            # [s] that an equilibrium may take, with a first compilation
 STEP_PATIENCE = 0.02   # [s] that a time step may take, beside that
 SOLVED = SolverStatus.CONVERGED, SolverStatus.BEST_EFFORT
@@ -40,7 +41,7 @@ EFFORTS = {            # what an actuator exerts: title of its chart, and size o
     ActuatorInfo.TENDON: ('tension [N]', 1.0),
     ActuatorInfo.CHAMBER: ('pressure [kPa]', 1e3),
     ActuatorInfo.LEG: ('force in legs [N]', 1.0)}
-COUNTED = 'overruns', 'rejected commands', 'residual', 'iterations'  # shown of the diagnostics
+COUNTED = 'overruns', 'failed steps', 'rejected commands', 'residual', 'iterations'
 
 
 class Driver:
@@ -78,8 +79,8 @@ class Driver:
         self._node, self._page, self._post = node, page, post
         self._closed = False
         self._tip: Optional[np.ndarray] = None   # pose seen from base_link
-        self._solving = False
-        self._wants_solve = False                # the target moved since it was asked for
+        self._asked_at = math.inf                # [s] when a solve was asked for, if any
+        self._wants_solve = False                # the target has moved since
         self._diagnosis: Optional[DiagnosticStatus] = None
         self._facts: dict[str, str] = {}         # of the diagnosis
         self._commanded = Commanded(
@@ -87,7 +88,7 @@ class Driver:
             [(one.high - one.low) * one.scale for one in self._ranges])
         self._commands = node.create_publisher(Float64MultiArray, f'{simulator}/commands', 10)
         self._calls = ServiceCalls(node, simulator, SERVICES)
-        title = name_of(simulator, info.name)
+        self.title = title = name_of(simulator, info.name)
         self._controls = page.add_controls(title, self._ranges, info.length, self._orders())
         self._effort_order, lines = effort_charts(info.actuators)
         self._charts = page.add_charts(
@@ -98,9 +99,10 @@ class Driver:
         def ordered(method: Callable[..., None]) -> Callable[..., None]:
             return lambda *arguments: self._post(partial(self._obey, method, *arguments))
 
-        return Orders(*map(ordered, (
-            self._set_command, self._release, self._pause, self._step, self._reset, self._solve,
-            self._fetch_target)))
+        return Orders(
+            ordered(self._set_command), ordered(self._release), ordered(self._pause),
+            ordered(self._step), ordered(self._reset), ordered(self._solve),
+            ordered(self._fetch_target))
 
     def _obey(self, method: Callable[..., None], *arguments: Any) -> None:
         if not self._closed:
@@ -108,6 +110,7 @@ class Driver:
 
     def start_anew(self) -> None:
         """Note that the simulator was started again: what it was asked, it has forgotten."""
+        self._wants_solve = False
         self._calls.give_up('the simulator was started again')
 
     def close(self) -> None:
@@ -179,20 +182,20 @@ class Driver:
 
     def _solve(self) -> None:
         """Ask how to bring the tip to the target: one question at a time, the last one counts."""
-        self._wants_solve = self._solving
-        if self._solving or not self._controls.target.is_shown:
+        self._wants_solve = self._asked_at < math.inf
+        if self._wants_solve or not self._controls.target.is_shown:
             return
-        self._solving = True
+        self._asked_at = time.monotonic()
         position, wxyz = self._controls.target.pose()
         self._calls.call(
             'solve_inverse_statics', inverse_request(position, wxyz), self._take_answer, SLOW)
 
     def _take_answer(self, answer: Any, fault: str) -> None:
-        self._solving = False
-        if answer is None:
+        self._asked_at = math.inf
+        if answer is None:  # whoever still wants it moves the target again
             self._controls.target.say(f'solve_inverse_statics: {fault}', good=False)
-        else:
-            self._take_actuation(answer)
+            return
+        self._take_actuation(answer)
         if self._wants_solve:
             self._solve()
 
@@ -207,13 +210,13 @@ class Driver:
 
     # ------------------------------------------------------------ what the robot says
 
-    def diagnose(self, status: DiagnosticStatus) -> None:
-        """Take a diagnosis that may be of this robot's simulator."""
-        name = status.name.lstrip('/')
-        mine = self.simulator.lstrip('/')
-        if name == mine or name.startswith((f'{mine}:', f'{mine} ')):
-            self._diagnosis = status
-            self._facts = {fact.key: fact.value for fact in status.values}
+    def diagnose(self, statuses: Sequence[DiagnosticStatus]) -> None:
+        """Take what is said of this robot's simulator, among others."""
+        for status in statuses:
+            node, _, _ = status.name.partition(':')
+            if node.strip(' /') == self.simulator.strip('/'):
+                self._diagnosis = status
+                self._facts = {fact.key: fact.value for fact in status.values}
 
     @property
     def _paused(self) -> bool:
@@ -252,6 +255,8 @@ class Driver:
     def report(self, now: float, feed: Optional[Feed]) -> None:
         """Say how the robot is, at a monotonic time [s], and give up calls that take too long."""
         self._calls.check()
+        if now - self._asked_at > HASTE:
+            self._controls.target.say(f'solving for {now - self._asked_at:.0f} s ...')
         quiet = now - (feed.last if feed else -math.inf)
         if quiet == math.inf:
             self._controls.set_state(False, [f'waiting for {self.joint_topic} ...'])
@@ -319,7 +324,7 @@ def state_lines(
 ) -> tuple[bool, list[str]]:
     """Whether a simulator is well, and the lines that say how it is; keys may be absent."""
     lines = ['paused' if paused else 'running']
-    factor, simulated = number(facts, 'real-time factor'), number(facts, 'simulated time')
+    factor, simulated = number(facts, 'real-time factor'), number(facts, 'simulated time [s]')
     if factor is not None and not paused:
         lines[0] += f', {factor:.2f} × real time'
     if simulated is not None:
@@ -334,8 +339,8 @@ def state_lines(
 
 
 def number(facts: Mapping[str, str], key: str) -> Optional[float]:
-    """Return a fact that begins with a number, or None; its unit may follow."""
+    """Return a fact that is a number, or None."""
     try:
-        return float(facts[key].split()[0])
-    except (KeyError, IndexError, ValueError):
+        return float(facts[key])
+    except (KeyError, ValueError):
         return None

@@ -125,9 +125,9 @@ def joint_rows(data: bytes) -> list[tuple[str, str, str, str]]:
         for i, name in enumerate(state.name[:JOINTS])]
 
 
-def title(topics: list[str]) -> str:
-    """Name the page after the robots that are shown: the namespaces of the topics."""
-    names = [topic.strip('/').rpartition('/')[0] for topic in topics]
+def title(robots: list[str], topics: list[str]) -> str:
+    """Name the page after its robots: those that are driven, or else the topics' namespaces."""
+    names = robots or [topic.strip('/').rpartition('/')[0] for topic in topics]
     names = list(dict.fromkeys(filter(None, names))) or [topic.strip('/') for topic in topics]
     more = f' and {len(names) - 3} more' if len(names) > 3 else ''
     return ', '.join(names[:3]) + more or 'viewer'

@@ -38,7 +38,7 @@ class ServiceCalls:
 
     def __init__(self, node: Node, server: str, services: Mapping[str, type]) -> None:
         self._node = node
-        self._clients = {
+        self._clients: dict[str, Any] = {
             name: node.create_client(kind, f'{server}/{name}') for name, kind in services.items()}
         self._calls: list[Call] = []
 

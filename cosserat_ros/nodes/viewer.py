@@ -53,7 +53,7 @@ PARAMETERS = (
 
 SILENCE = 2.0            # [s] without data after which the page says so
 UNWATCHED = 0.5          # [s] between scene updates that nobody looks at
-DRIVE_PERIOD = 1 / 15    # [s] between updates of sliders, charts and trails
+DRIVE_PERIOD = 0.05      # [s] at least between updates of sliders, charts and trails
 
 
 class StartError(CosseratError):
@@ -76,7 +76,7 @@ class Viewer(Node):
         self._waiting = True                # for the first transforms
         self._changed = True                # since the scene was drawn
         self._drawn: tuple = ()             # switches as the scene was drawn
-        self._drawn_at = -math.inf
+        self._drawn_at = self._driven_at = -math.inf
         self._started = self._measured = time.monotonic()
         self._drivers: dict[str, Driver] = {}  # by the topic that tells of the robot
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -84,7 +84,6 @@ class Viewer(Node):
         for topic, (kind, qos) in ALWAYS.items():
             self._listen(topic, kind, qos)
         self._draw_timer = self.create_timer(1.0 / self._value('max_rate'), self._draw)
-        self.create_timer(DRIVE_PERIOD, self._drive)
         self.create_timer(0.2, self._report)
         self.create_timer(1.0, self._discover)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -145,9 +144,9 @@ class Viewer(Node):
                 feed.newest = data
                 self._meet_robot(topic, deserialize_message(data, RobotInfo))
             elif feed.type is DiagnosticArray:
-                for status in deserialize_message(data, DiagnosticArray).status:
-                    for driver in self._drivers.values():
-                        driver.diagnose(status)
+                array: Any = deserialize_message(data, DiagnosticArray)
+                for driver in self._drivers.values():
+                    driver.diagnose(array.status)
             elif feed.type is TFMessage:
                 for parent, child, values in read_transforms(data):
                     self._transforms[child] = parent, values, topic, now
@@ -166,8 +165,9 @@ class Viewer(Node):
         elapsed, self._measured = now - self._measured, now
         for feed in self._feeds.values():
             feed.rate, feed.count = feed.count / elapsed, 0
-        self._page.panel.set_title(title([
-            topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
+        self._page.panel.set_title(title(
+            [driver.title for driver in self._drivers.values()],
+            [topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
         self._page.panel.set_robots(len(self._drivers))
 
     def _follow(self, topic: str, kind: type, now: float) -> None:
@@ -229,11 +229,9 @@ class Viewer(Node):
             while True:
                 self._orders.get_nowait()()
 
-    def _drive(self) -> None:
-        """Keep what belongs to one robot up to date, if anybody looks."""
-        if not (self._drivers and self._page.watched):
-            return
-        now, fixed = time.monotonic(), self._fixed_frame()
+    def _drive(self, now: float) -> None:
+        """Keep what belongs to one robot up to date."""
+        fixed = self._fixed_frame()
         with self._page.server.atomic():
             for driver in self._drivers.values():
                 driver.update(now, self._feeds.get(driver.joint_topic), self._tree, fixed)
@@ -255,6 +253,9 @@ class Viewer(Node):
         if self._changed or switches != self._drawn:
             self._changed, self._drawn, self._drawn_at = False, switches, now
             self._draw_scene(*switches[:3])
+        if watched and now - self._driven_at > DRIVE_PERIOD:
+            self._driven_at = now
+            self._drive(now)
 
     def _place_frames(self) -> None:
         """Hang the newest transforms into the tree."""
@@ -329,7 +330,7 @@ class Viewer(Node):
         else:
             rate = max(feed.rate for feed in streams)
             lines = [f'receiving: {frames} frames, {markers} markers, {rate:.0f} Hz']
-        if frames or markers:
+        if self._lost or len(self._tree.roots) > 1:
             lines.append(f'fixed frame: {self._fixed_frame()}')
         if self._lost:
             lines.append('no transform from: ' + ', '.join(sorted(self._lost)[:5]))

@@ -14,6 +14,8 @@ SAMPLE_PERIOD = 1 / 15  # [s] between two points of a line
 DRAW_PERIOD = 0.25      # [s] between two drawings
 HEIGHT = 150            # [px]
 LEGEND = 8              # lines that a legend names at most
+Y_RANGE = {             # as wide as the lines, with zero where that is near, and never nothing
+    'min': {'pad': 0.1, 'soft': 0.0, 'mode': 3}, 'max': {'pad': 0.1, 'soft': 1.0, 'mode': 3}}
 
 
 class Lines(NamedTuple):
@@ -83,8 +85,8 @@ def add_plot(gui: Any, lines: Lines) -> Any:
         series.append({'label': name, 'stroke': colour, 'width': 1.5, 'points': {'show': False}})
     return gui.add_uplot(
         data=(nothing, *(np.full(2, np.nan) for _ in lines.names)), series=tuple(series),
-        title=lines.title, height=HEIGHT, padding=(0, 12, 0, 0),
-        scales={'x': {'time': False, 'range': (-WINDOW, 0.0)}, 'y': {'auto': True}},
+        title=lines.title, height=HEIGHT, padding=(0, 12, 14, 0),
+        scales={'x': {'time': False, 'range': (-WINDOW, 0.0)}, 'y': {'range': Y_RANGE}},
         axes=({'size': 24, 'font': '10px sans-serif'}, {'size': 44, 'font': '10px sans-serif'}),
         legend={'show': len(lines.names) <= LEGEND, 'live': False},
         cursor={'show': False})

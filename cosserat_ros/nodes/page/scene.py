@@ -18,6 +18,8 @@ from .geometry import arrows, Bounds, Marker, place, Placed, quaternions, segmen
 
 VIEW = (1.0, -1.0, 0.6)     # from where the camera looks, from x and the right, above
 FIELD = math.radians(40.0)  # [rad] vertical field of view
+PHONE_ASPECT = 0.65         # width over height below which the panel lies over the scene,
+PHONE_FREE = 0.58           # and the part of the height that it leaves free, at the top
 
 
 class Shown(NamedTuple):
@@ -298,9 +300,9 @@ class Scene:
         if not (self._framed and self.bounds.close_to(self._framed)):
             self._framed = self.bounds
             self._lay_floor()
-            position, near, far = self._stand(1.0)
+            position, look_at, near, far = self._stand(1.0)
             camera = self._server.initial_camera
-            camera.position, camera.look_at = position, self._framed.center
+            camera.position, camera.look_at = position, look_at
             camera.near, camera.far = near, far
             if now - self._seen_since < 1.0:
                 self._fitted.clear()
@@ -314,21 +316,36 @@ class Scene:
         if not self._framed:
             return
         self._fitted.add(client.client_id)
-        position, near, far = self._stand(client.camera.aspect)
+        position, look_at, near, far = self._stand(client.camera.aspect)
         with client.atomic():
             client.camera.near, client.camera.far = near, far
             client.camera.fov = FIELD
             client.camera.up_direction = (0.0, 0.0, 1.0)
             client.camera.position = position
-            client.camera.look_at = self._framed.center
+            client.camera.look_at = look_at
 
-    def _stand(self, aspect: float) -> tuple[np.ndarray, float, float]:
-        """Camera's position and clipping distances [m] for a page of some width over height."""
+    def _stand(self, aspect: float) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """
+        Choose a view for a page of some width over height.
+
+        Returns
+        -------
+        (3,) float64, (3,) float64
+            Where the camera is, and what it looks at [m].
+        float, float
+            Its clipping distances [m].
+
+        """
         radius = self._framed.radius
-        half = math.atan(math.tan(FIELD / 2.0) * min(1.0, aspect))
+        free = PHONE_FREE if aspect < PHONE_ASPECT else 1.0
+        half_height = math.tan(FIELD / 2.0)
+        half = math.atan(half_height * min(free, aspect))
         distance = 1.05 * radius / math.sin(half)
-        direction = np.array(VIEW) / np.linalg.norm(VIEW)
-        return self._framed.center + distance * direction, radius / 50.0, 200.0 * radius
+        backwards = np.array(VIEW) / np.linalg.norm(VIEW)
+        upwards = np.array((0.0, 0.0, 1.0)) - backwards[2] * backwards
+        upwards /= np.linalg.norm(upwards)
+        middle = self._framed.center - (1.0 - free) * half_height * distance * upwards
+        return middle + distance * backwards, middle, radius / 50.0, 200.0 * radius
 
     def _lay_floor(self) -> None:
         """Lay a grid under the scene, its cells of a round size, its lines through the origin."""
