@@ -48,7 +48,8 @@ class Feed:
     """One topic that is listened to."""
 
     type: type
-    subscription: Any = None
+    subscription: Any = None  # None while nobody looks at what is said over and over
+    qos: QoSProfile = field(default_factory=lambda: RELIABLE)
     publishers: dict[bytes, float] = field(default_factory=dict)  # and since when [s]
     left: float = math.inf   # [s] when a publisher went whose content is still there
     last: float = -math.inf  # [s] when the last message came
@@ -107,9 +108,8 @@ def matching_qos(publishers: list) -> QoSProfile:
         durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
 
 
-def same_service(qos: QoSProfile, subscription: Any) -> bool:
-    """Tell whether a subscription already has a quality of service."""
-    used = subscription.qos_profile
+def same_service(qos: QoSProfile, used: QoSProfile) -> bool:
+    """Tell whether two qualities of service are the same to a publisher."""
     return (qos.reliability, qos.durability) == (used.reliability, used.durability)
 
 

@@ -53,6 +53,7 @@ PARAMETERS = (
 
 SILENCE = 2.0            # [s] without data after which the page says so
 UNWATCHED = 0.5          # [s] between scene updates that nobody looks at
+DOZE = 5.0               # [s] without anybody looking after which less is listened to
 DRIVE_PERIOD = 0.05      # [s] at least between updates of sliders, charts and trails
 
 
@@ -77,7 +78,7 @@ class Viewer(Node):
         self._changed = True                # since the scene was drawn
         self._drawn: tuple = ()             # switches as the scene was drawn
         self._drawn_at = self._driven_at = -math.inf
-        self._started = self._measured = time.monotonic()
+        self._started = self._measured = self._watched_at = time.monotonic()
         self._drivers: dict[str, Driver] = {}  # by the topic that tells of the robot
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._ordered = self.create_guard_condition(self._obey)
@@ -125,12 +126,31 @@ class Viewer(Node):
     def _listen(self, topic: str, kind: type, qos: QoSProfile) -> None:
         """Subscribe to a topic, or again with another quality of service."""
         feed = self._feeds.setdefault(topic, Feed(kind))
-        if feed.subscription is not None:
-            self.destroy_subscription(feed.subscription)
+        feed.qos = qos
+        self._ignore(feed)
         feed.subscription = self.create_subscription(
             kind, topic, partial(self._hear, topic, feed), qos, raw=True,
             # Each event to wait for costs as much as a message; we follow the publishers anyway.
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
+
+    def _ignore(self, feed: Feed) -> None:
+        if feed.subscription is not None:
+            self.destroy_subscription(feed.subscription)
+            feed.subscription = None
+
+    def _doze(self) -> None:
+        """Stop listening to what is said over and over: every message costs, and nobody looks."""
+        for topic, feed in self._feeds.items():
+            if topic == '/tf' or feed.type is JointState:
+                self._ignore(feed)
+        self._draw_timer.timer_period_ns = int(1e9 * UNWATCHED)
+
+    def _wake(self) -> None:
+        """Listen to everything again."""
+        self._draw_timer.timer_period_ns = int(1e9 / self._value('max_rate'))
+        for topic, feed in self._feeds.items():
+            if feed.subscription is None:
+                self._listen(topic, feed.type, feed.qos)
 
     def _hear(self, topic: str, feed: Feed, data: bytes) -> None:
         """Store what a message says; drawing comes later."""
@@ -169,6 +189,8 @@ class Viewer(Node):
             [driver.title for driver in self._drivers.values()],
             [topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
         self._page.panel.set_robots(len(self._drivers))
+        if now - self._watched_at > DOZE and not self._waiting:  # again, for what is new
+            self._doze()
 
     def _follow(self, topic: str, kind: type, now: float) -> None:
         """Keep up with a topic's publishers."""
@@ -179,7 +201,7 @@ class Viewer(Node):
             qos = matching_qos(publishers)
             if feed is None:
                 self._listen(topic, kind, qos)
-            elif kind is not TFMessage and not same_service(qos, feed.subscription):
+            elif kind is not TFMessage and not same_service(qos, feed.qos):
                 self._listen(topic, kind, qos)
             feed = self._feeds[topic]
         if feed is not None:
@@ -242,6 +264,10 @@ class Viewer(Node):
         """Bring the scene up to date, if there is news."""
         now = time.monotonic()
         watched = self._page.watched
+        if watched:
+            if now - self._watched_at > DOZE:
+                self._wake()
+            self._watched_at = now
         if not watched and now - self._drawn_at < UNWATCHED:
             return
         self._take_over_switch()
@@ -304,6 +330,8 @@ class Viewer(Node):
 
     def _report(self) -> None:
         """Bring the panel, the floor and the first view up to date."""
+        if not self._page.watched:
+            return
         now = time.monotonic()
         self._page.scene.frame_view(now)
         panel = self._page.panel
