@@ -23,7 +23,7 @@ from cosserat_ros.msg import RobotInfo
 from .message_reader import read_markers
 from .page.geometry import Marker
 
-DEPTH = 100    # of every subscription
+DEPTH = 100    # of every subscription, but of joint states: there the newest will do
 GONE = 3.0     # [s] after which what a publisher said goes with it
 NOTICED = 2.0  # [s] within which a new publisher is found; its first messages may be faster
 JOINTS = 200   # that a table shows at most
@@ -48,8 +48,7 @@ class Feed:
     """One topic that is listened to."""
 
     type: type
-    subscription: Any = None  # None while nobody looks at what is said over and over
-    qos: QoSProfile = field(default_factory=lambda: RELIABLE)
+    subscription: Any = None
     publishers: dict[bytes, float] = field(default_factory=dict)  # and since when [s]
     left: float = math.inf   # [s] when a publisher went whose content is still there
     last: float = -math.inf  # [s] when the last message came
@@ -96,20 +95,21 @@ class Feed:
         return min(self.publishers.values(), default=math.inf) - NOTICED
 
 
-def matching_qos(publishers: list) -> QoSProfile:
+def matching_qos(publishers: list, kind: type) -> QoSProfile:
     """Strictest quality of service that every publisher of a topic can serve."""
     offers = [publisher.qos_profile for publisher in publishers]
     reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
     latched = reliable and all(
         offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
     return QoSProfile(
-        depth=DEPTH,
+        depth=1 if kind is JointState else DEPTH,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
 
 
-def same_service(qos: QoSProfile, used: QoSProfile) -> bool:
-    """Tell whether two qualities of service are the same to a publisher."""
+def same_service(qos: QoSProfile, subscription: Any) -> bool:
+    """Tell whether a subscription already has a quality of service."""
+    used = subscription.qos_profile
     return (qos.reliability, qos.durability) == (used.reliability, used.durability)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 import contextlib
 import errno
-from functools import partial
 import importlib.util
 import logging
 import math
@@ -22,6 +21,7 @@ from typing import Any, Optional
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
+from rclpy.callback_groups import CallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
@@ -35,7 +35,7 @@ from cosserat_ros.msg import RobotInfo
 
 from ..errors import CosseratError
 from .driver import Driver
-from .feeds import ALWAYS, DRAWN, Feed, joint_rows, matching_qos, same_service, SEEN, title
+from .feeds import ALWAYS, DEPTH, DRAWN, Feed, joint_rows, matching_qos, same_service, SEEN, title
 from .frame_tree import FrameTree, plain_name
 from .message_reader import read_transforms
 from .page import Page
@@ -53,12 +53,35 @@ PARAMETERS = (
 
 SILENCE = 2.0            # [s] without data after which the page says so
 UNWATCHED = 0.5          # [s] between scene updates that nobody looks at
-DOZE = 5.0               # [s] without anybody looking after which less is listened to
 DRIVE_PERIOD = 0.05      # [s] at least between updates of sliders, charts and trails
 
 
 class StartError(CosseratError):
     """The viewer cannot start, for the reason given in one line."""
+
+
+class Unhurried(CallbackGroup):
+    """
+    Subscriptions that nobody waits for: their messages are taken when it is time to draw.
+
+    To wake for each message costs ten times as much as to take it, and a robot's joints may be
+    said a thousand times per second.
+    """
+
+    def can_execute(self, entity: Any) -> bool:
+        """Keep them from being waited for."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Never begin."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Never end."""
+
+
+def no_callback(_: bytes) -> None:
+    """Stand where rclpy wants a callback."""
 
 
 class Viewer(Node):
@@ -78,7 +101,8 @@ class Viewer(Node):
         self._changed = True                # since the scene was drawn
         self._drawn: tuple = ()             # switches as the scene was drawn
         self._drawn_at = self._driven_at = -math.inf
-        self._started = self._measured = self._watched_at = time.monotonic()
+        self._started = self._measured = time.monotonic()
+        self._unhurried = Unhurried()
         self._drivers: dict[str, Driver] = {}  # by the topic that tells of the robot
         self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._ordered = self.create_guard_condition(self._obey)
@@ -109,9 +133,7 @@ class Viewer(Node):
 
     def _apply_parameters(self, parameters: list[RosParameter]) -> None:
         for parameter in parameters:
-            if parameter.name == 'max_rate':
-                self._draw_timer.timer_period_ns = int(1e9 / parameter.value)
-            elif parameter.name == 'show_frames':
+            if parameter.name == 'show_frames':
                 self._show_frames = self._page.panel.frames.value = parameter.value
         self._changed = True
 
@@ -126,31 +148,21 @@ class Viewer(Node):
     def _listen(self, topic: str, kind: type, qos: QoSProfile) -> None:
         """Subscribe to a topic, or again with another quality of service."""
         feed = self._feeds.setdefault(topic, Feed(kind))
-        feed.qos = qos
-        self._ignore(feed)
-        feed.subscription = self.create_subscription(
-            kind, topic, partial(self._hear, topic, feed), qos, raw=True,
-            # Each event to wait for costs as much as a message; we follow the publishers anyway.
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
-
-    def _ignore(self, feed: Feed) -> None:
         if feed.subscription is not None:
             self.destroy_subscription(feed.subscription)
-            feed.subscription = None
+        feed.subscription = self.create_subscription(
+            kind, topic, no_callback, qos, raw=True, callback_group=self._unhurried,
+            # We follow the publishers anyway.
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
 
-    def _doze(self) -> None:
-        """Stop listening to what is said over and over: every message costs, and nobody looks."""
+    def _take(self) -> None:
+        """Take all messages that have come since the last time."""
         for topic, feed in self._feeds.items():
-            if topic == '/tf' or feed.type is JointState:
-                self._ignore(feed)
-        self._draw_timer.timer_period_ns = int(1e9 * UNWATCHED)
-
-    def _wake(self) -> None:
-        """Listen to everything again."""
-        self._draw_timer.timer_period_ns = int(1e9 / self._value('max_rate'))
-        for topic, feed in self._feeds.items():
-            if feed.subscription is None:
-                self._listen(topic, feed.type, feed.qos)
+            for _ in range(DEPTH):  # and not for ever, whoever sends faster than we take
+                taken = feed.subscription.handle.take_message(feed.type, True)
+                if taken is None:
+                    break
+                self._hear(topic, feed, taken[0])
 
     def _hear(self, topic: str, feed: Feed, data: bytes) -> None:
         """Store what a message says; drawing comes later."""
@@ -189,8 +201,6 @@ class Viewer(Node):
             [driver.title for driver in self._drivers.values()],
             [topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
         self._page.panel.set_robots(len(self._drivers))
-        if now - self._watched_at > DOZE and not self._waiting:  # again, for what is new
-            self._doze()
 
     def _follow(self, topic: str, kind: type, now: float) -> None:
         """Keep up with a topic's publishers."""
@@ -198,10 +208,10 @@ class Viewer(Node):
         feed = self._feeds.get(topic)
         if publishers:
             self._notes.pop(topic, None)
-            qos = matching_qos(publishers)
+            qos = matching_qos(publishers, kind)
             if feed is None:
                 self._listen(topic, kind, qos)
-            elif kind is not TFMessage and not same_service(qos, feed.qos):
+            elif kind is not TFMessage and not same_service(qos, feed.subscription):
                 self._listen(topic, kind, qos)
             feed = self._feeds[topic]
         if feed is not None:
@@ -264,12 +274,10 @@ class Viewer(Node):
         """Bring the scene up to date, if there is news."""
         now = time.monotonic()
         watched = self._page.watched
-        if watched:
-            if now - self._watched_at > DOZE:
-                self._wake()
-            self._watched_at = now
-        if not watched and now - self._drawn_at < UNWATCHED:
-            return
+        period = 1.0 / self._value('max_rate') if watched else UNWATCHED
+        if self._draw_timer.timer_period_ns != int(1e9 * period):
+            self._draw_timer.timer_period_ns = int(1e9 * period)
+        self._take()
         self._take_over_switch()
         self._place_frames()
         for feed in self._feeds.values():
