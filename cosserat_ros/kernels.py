@@ -35,9 +35,9 @@ def kernel(function: F) -> F:
     Compile `function` on first call, without Python objects, and cache the result on disk.
 
     Division by zero gives inf or NaN as in numpy, not an exception, so that the hot loops have no
-    error branches; callers check what they return.
+    error branches; callers check what they return. Other threads of Python run meanwhile.
     """
-    compiled: Any = numba.njit(error_model='numpy')(function)
+    compiled: Any = numba.njit(error_model='numpy', nogil=True)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT is set
         return compiled
     try:

@@ -254,7 +254,7 @@ def _average(sim: Simulator, i: int, at: float | None):
     if at is None or at >= d.breaks[-1]:
         return lambda x: (np.concatenate([x.p_end_t[-1], x.Om[-1]]),
                           np.concatenate([x.p_end_tt[-1], x.Om_t[-1]]))
-    share = Stations(d, np.array([at])).spread(0, np.ones(6))[0][:, 0] * d.w
+    share = Stations(d, np.array([at])).shares_of_point(0) * d.w
 
     def average(x: State) -> tuple[np.ndarray, np.ndarray]:
         return (share @ np.hstack([x.p_t, x.Om[d.station]]),

@@ -23,10 +23,11 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from .actuators import Drives, EFFORT, GAS, LENGTH, Paths
+from .checked import check_number
 from .equations import Bodies, Loads, no_loads
-from .errors import InvalidModel
+from .errors import InvalidModel, UnknownName
 from .integrators import SCHEMES
-from .kinematics import State
+from .kinematics import Base, State
 from .parts import Body, Chamber, Leg, Tendon
 from .robot import Robot, RodShape
 from .routing import Path
@@ -42,6 +43,14 @@ class Place(NamedTuple):
 
     rod: int
     slot: int
+
+
+class Placement(NamedTuple):
+    """Where a wrench acts: at the end of an element, or spread over the nodes of a rod."""
+
+    rod: int
+    end: int | None    # of which element
+    share: np.ndarray  # (N,) of the wrench, per length, at each node [1/m]; 0 at an end
 
 
 class Fed(NamedTuple):
@@ -284,6 +293,66 @@ class Model:
                 bodies=_carried(d, carried)))
         return stack(stacked)
 
+    def place(self, rod: str | None, at: float | None = None, extent: float = 0.0) -> Placement:
+        """
+        Return where a wrench acts.
+
+        Parameters
+        ----------
+        rod : str or None
+            None where there is only one.
+        at : float, optional
+            Arc length [m]; the rod's end if left out.
+        extent : float
+            Length beyond `at` that it is spread over evenly; 0: a point [m].
+
+        """
+        name = self.robot.rod_name(rod)
+        if name not in self.names:
+            raise UnknownName('rod', name, self.names)
+        i = self.names.index(name)
+        d, length = self.rods[i], self.robot.rods[name].length
+        s = length if at is None else check_number('at', at, least=0.0, most=length, unit='m')
+        check_number('extent', extent, least=0.0, most=(1.0 + 1e-9) * (length - s), unit='m')
+        none, end = np.zeros(d.s.size), self.end_at(i, s)
+        if extent == 0.0 and end is not None:
+            return Placement(i, end, none)
+        if extent == 0.0:
+            return Placement(i, None, Stations(d, np.array([s])).shares_of_point(0))
+        inside = d.breaks[(d.breaks > s) & (d.breaks < s + extent)]
+        x, w = legendre.leggauss(d.W.shape[1])
+        parts = np.array([s, *inside, min(s + extent, length)])
+        for start, stop in zip(parts[:-1], parts[1:]):
+            points = Stations(d, 0.5 * (start + stop + (stop - start) * x))
+            weight = 0.5 * (stop - start) * w / extent
+            none += sum(a * points.shares_of_point(k) for k, a in enumerate(weight))
+        return Placement(i, None, none)
+
+    def end_at(self, i: int, s: float) -> int | None:
+        """Return which element of rod i ends at arc length s, or None."""
+        ends = self.rods[i].breaks[1:]
+        near = np.flatnonzero(np.abs(ends - s) < 1e-9 * ends[-1])
+        return int(near[0]) if near.size else None
+
+    def ends(self, i: int) -> str:
+        """Return in words where the elements of rod i end."""
+        return ', '.join(f'{s:g}' for s in self.rods[i].breaks[1:])
+
+    @staticmethod
+    def add_wrench(
+        loads: Loads, place: Placement, wrench: np.ndarray, follower: bool = False,
+    ) -> None:
+        """Add a wrench (6,) to stacked loads: along base_link, or along the body (`follower`)."""
+        i, e = place.rod, place.end
+        if e is None:
+            loads.line_force[i] += np.outer(place.share, wrench[:3])
+            loads.line_moment[i] += np.outer(place.share, wrench[3:])
+            return
+        force, moment = ((loads.follower_force, loads.follower_moment) if follower
+                         else (loads.end_force, loads.end_moment))
+        force[i, e] += wrench[:3]
+        moment[i, e] += wrench[3:]
+
     def platform(self) -> Platform:
         """Return what holds the tips."""
         robot, k = self.robot, len(self.rods)
@@ -382,14 +451,28 @@ class Stations:
         turn = np.array([start, *d.station[nodes], d.end_station[e]])
         return share, turn, weight.copy()
 
-    def spread(self, i: int, wrench: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return line force and moment (N, 3) that do the work of a wrench (6,) at station i."""
+    def twists(self, x: State, base: Base, poses: np.ndarray) -> np.ndarray:
+        """Return velocity and angular velocity of stations at `poses`, body frame, (M, 6)."""
+        d, m = self._d, self._m
+        E = d.W.shape[0]
+
+        def between(at_base: np.ndarray, nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:
+            knots = np.concatenate([at_base[None], ends])
+            all_of = np.concatenate(
+                [knots[:-1, None], nodes.reshape(E, m, 3), knots[1:, None]], axis=1)
+            return np.einsum('sk,ski->si', self._from_all, all_of[self._element])
+
+        velocity = between(base.p_t, x.p_t, x.p_end_t)
+        spin = between(base.Om, x.Om[d.station], x.Om[d.end_station])
+        return np.concatenate([
+            np.einsum('sji,sj->si', poses[:, :3, :3], v) for v in (velocity, spin)], axis=1)
+
+    def shares_of_point(self, i: int) -> np.ndarray:
+        """Return what does the work of a unit point load at station i, per length (N,) [1/m]."""
         d, m, e = self._d, self._m, self._element[i]
-        force, moment = np.zeros((d.s.size, 3)), np.zeros((d.s.size, 3))
-        nodes = slice(e * m, (e + 1) * m)
-        share = (self._from_nodes[i] / d.w[nodes])[:, None]
-        force[nodes], moment[nodes] = share * wrench[:3], share * wrench[3:]
-        return force, moment
+        nodes, share = slice(e * m, (e + 1) * m), np.zeros(d.s.size)
+        share[nodes] = self._from_nodes[i] / d.w[nodes]
+        return share
 
 
 def _lagrange(knots: np.ndarray, x: np.ndarray) -> np.ndarray:

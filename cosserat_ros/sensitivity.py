@@ -12,7 +12,7 @@ import numpy as np
 
 from .actuators import EFFORT, GAS, LENGTH, lengths_and_gradients
 from .equations import Loads
-from .model import GAS_CONSTANT, Stations
+from .model import GAS_CONSTANT
 from .parts import Chamber, Leg, Tendon
 from .simulator import Simulator
 from .system import System, unbalance_and_jacobian
@@ -89,9 +89,7 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
         columns = np.zeros((sim.solver.z.size, 6))
         columns[-6:] = -np.eye(6)
         return columns
-    i = sim.model.names.index(sim.robot.rod_name(rod))
-    d = sim.model.rods[i]
-    s = d.breaks[-1] if at is None else at
+    place = sim.model.place(rod, at)
     system, z = sim.system(), sim.solver.z
     still = np.zeros(z.size)
 
@@ -106,13 +104,7 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
             end_force=system.loads.end_force.copy(), end_moment=system.loads.end_moment.copy(),
             line_force=system.loads.line_force.copy(),
             line_moment=system.loads.line_moment.copy())
-        if s >= d.breaks[-1]:
-            loads.end_force[i, -1] += unit[:3]
-            loads.end_moment[i, -1] += unit[3:]
-        else:
-            force, moment = Stations(d, np.array([s])).spread(0, unit)
-            loads.line_force[i] += force
-            loads.line_moment[i] += moment
+        sim.model.add_wrench(loads, place, unit)
         changes.append(unbalance(loads) - none)
     return np.array(changes).T
 

@@ -9,14 +9,18 @@ of :mod:`cosserat_ros.system`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .checked import check_number
-from .errors import UnknownName
-from .model import GAS_CONSTANT, Model, Stations
-from .parts import Body, Chamber, Leg, Tendon
+from .actuators import lengths_and_gradients
+from .checked import check_number, check_vector
+from .errors import InvalidModel, UnknownName
+from .kinematics import State
+from .lie import inverse_se3
+from .model import GAS_CONSTANT, Model, Placement, Stations
+from .parts import Body, Chamber, Inertia, Leg, Tendon
 from .robot import Robot, RodShape
 from .solver import Solution
 from .strain import StrainModes
@@ -26,11 +30,42 @@ STICTION_SPEED = 1e-4  # [m/s] of sliding, below which dry friction acts like a 
 
 
 class ActuatorState(NamedTuple):
-    """Of one actuator: what it is told, where it is [m, m^3], and its effort [N, Pa]."""
+    """Of one actuator: what it is told, where it is [m, m^3], how fast, its effort [N, Pa]."""
 
     command: float
     position: float
     effort: float
+    velocity: float
+
+
+class Load(NamedTuple):
+    """
+    A wrench on the robot from outside.
+
+    It acts on the platform, if there is one and no rod is named; else on a rod at arc length
+    `at`, its end if left out. A follower turns with the body: that needs the end of an element,
+    and one that is spread or on the platform cannot.
+    """
+
+    wrench: np.ndarray        # (6,) total force and moment [N, N m]
+    rod: str | None = None
+    at: float | None = None   # [m]
+    extent: float = 0.0       # length beyond `at` that it is spread over evenly; 0: a point [m]
+    follower: bool = False    # along the axes of the body there, not of base_link
+
+
+class Snapshot(NamedTuple):
+    """All that a simulator is at one instant, for another one of the same robot or for later."""
+
+    time: float                  # [s]
+    commands: dict[str, float]
+    reached: dict[str, float]
+    rates: dict[str, float]
+    loads: dict[str, Load]
+    payloads: dict[str, Body]
+    solver: tuple[Any, ...]
+
+
 
 
 class Simulator:
@@ -57,10 +92,11 @@ class Simulator:
         self.stations = [
             Stations(d, np.linspace(d.breaks[0], d.breaks[-1], stations))
             for d in self.model.rods]
-        self._wrenches: dict[tuple[str, float], np.ndarray] = {}
+        self._acting: dict[str, tuple[Load, Placement | None]] = {}
         self._payloads: dict[str, Body] = {}
         self.commands = {name: self.rest_command(name) for name in robot.actuators}
         self._reached = dict(self.commands)  # after rates and supply lines
+        self._rates = dict.fromkeys(self.commands, 0.0)  # of `_reached`, per second
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self._rubs = [name for name, tendon in robot.tendons.items()
                       if tendon.damping_friction or tendon.coulomb_friction]
@@ -85,17 +121,11 @@ class Simulator:
 
     def command(self, **commands: float) -> None:
         """Set commands by actuator's name, in described units; refused whole if one is wrong."""
-        for name, value in commands.items():
-            if name not in self.robot.actuators:
-                raise UnknownName('command', name, list(self.robot.actuators))
-            actuator = self.robot.actuators[name]
-            least, most = actuator.bounds
-            check_number(name, value, least=least, most=most, unit=actuator.unit)
-        self.commands.update({name: float(value) for name, value in commands.items()})
+        self.commands.update(check_commands(self.robot, commands))
 
     def set_wrench(self, wrench: Any, rod: str | None = None, at: float | None = None) -> None:
         """
-        Let a force and a moment act, along the axes of base_link, until changed.
+        Let a force and a moment act at a place, along the axes of base_link, until changed.
 
         Parameters
         ----------
@@ -105,40 +135,88 @@ class Simulator:
             Where: the platform or the rod's end if left out [m].
 
         """
-        array = np.array([check_number(f'wrench[{i}]', x) for i, x in enumerate(wrench)])
-        if array.shape != (6,):
-            check_number('wrench', len(array), least=6, most=6)
-        if self.robot.platform is not None and rod is None:
-            self.solver.load_platform(array)
-            return
-        name = self.robot.rod_name(rod)
-        if name not in self.robot.rods:
-            raise UnknownName('rod', name, list(self.robot.rods))
-        length = self.robot.rods[name].length
-        s = length if at is None else check_number('at', at, least=0.0, most=length, unit='m')
-        self._wrenches[name, s] = array
+        load = Load(np.array(check_vector('wrench', wrench, 6, unit='N, N m')), rod, at)
+        place = self._placement(load)
+        where = 'platform' if place is None else f'{place.rod}:{place.end}:{at}'
+        others = {name: held for name, held in self.named_loads.items() if name != where}
+        self.set_loads({**others, where: load} if load.wrench.any() else others)
+
+    @property
+    def named_loads(self) -> dict[str, Load]:
+        """Loads that act now, by name."""
+        return {name: load for name, (load, _) in self._acting.items()}
+
+    def set_loads(self, loads: Mapping[str, Load]) -> None:
+        """Let these loads act instead of the present ones; refused whole if one is wrong."""
+        acting = {}
+        for name, load in loads.items():
+            try:
+                acting[name] = load, self._placement(load)
+            except InvalidModel as error:
+                raise error.within(f'load {name!r}') from None
+        self._acting = acting
         self._update_loads()
 
-    def carry(self, name: str, body: Body | None) -> None:
-        """Pick up a body at the end of its rod, or let go of it (None)."""
-        self._payloads.pop(name, None)
+    def _placement(self, load: Load) -> Placement | None:
+        """Return where a load acts, None for the platform; raise if it cannot."""
+        check_vector('wrench', load.wrench, 6, unit='N, N m')
+        if self.robot.platform is not None and load.rod is None:
+            if load.follower or load.extent:
+                raise InvalidModel(
+                    'kind' if load.follower else 'extent', 'follower' if load.follower
+                    else load.extent, 'dead' if load.follower else '0 on the platform')
+            return None
+        place = self.model.place(load.rod, load.at, load.extent)
+        if load.follower and place.end is None:
+            raise InvalidModel(
+                'at', load.at if load.extent == 0.0 else f'{load.at} over {load.extent} m',
+                'one point where an element ends, for a follower: '
+                f'{self.model.ends(place.rod)} [m]')
+        return place
+
+    def carry(self, name: str, body: Body | None, on_platform: bool = False) -> None:
+        """
+        Pick up a body where an element of its rod ends, or let go of it (None).
+
+        On the platform, it is seen from there; a leg must be clamped to it, whose end carries it.
+        """
+        if body is not None:
+            body = self._on_leg(body) if on_platform else body
+            i = self.model.place(body.rod, body.at).rod
+            if body.at is not None and self.model.end_at(i, body.at) is None:
+                raise InvalidModel(
+                    'at', body.at, f'where an element ends: {self.model.ends(i)} [m]')
+        self._payloads = {key: held for key, held in self._payloads.items() if key != name}
         if body is not None:
             self._payloads[name] = body
         self._update_loads()
 
+    def _on_leg(self, body: Body) -> Body:
+        """Return a body that is seen from the platform as one at the end of a clamped leg."""
+        leg = next((leg for leg in self.robot.legs.values() if leg.joint == 'clamped'), None)
+        if leg is None:
+            raise InvalidModel('station', 'platform', 'the end of a leg: none of them is clamped')
+        g = inverse_se3(leg.attachment.matrix())
+        R, J = g[:3, :3], body.inertia.matrix()
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = (R @ J @ R.T).tolist()
+        centre = g[:3, :3] @ np.array(body.centre_of_mass) + g[:3, 3]
+        return replace(body, rod=leg.rod, at=None, centre_of_mass=tuple(centre.tolist()),
+                       inertia=Inertia(xx, yy, zz, xy, xz, yz))
+
+    @property
+    def payloads(self) -> dict[str, Body]:
+        """Bodies that were picked up, by name."""
+        return dict(self._payloads)
+
     def _update_loads(self) -> None:
-        loads = self.model.loads(self._payloads)
-        for (name, s), wrench in self._wrenches.items():
-            i = self.model.names.index(name)
-            d = self.model.rods[i]
-            ends = np.flatnonzero(np.abs(d.breaks[1:] - s) < 1e-9 * d.breaks[-1])
-            if ends.size:
-                loads.end_force[i, ends[0]] += wrench[:3]
-                loads.end_moment[i, ends[0]] += wrench[3:]
+        loads, on_platform = self.model.loads(self._payloads), np.zeros(6)
+        for load, place in self._acting.values():
+            if place is None:
+                on_platform += load.wrench
             else:
-                force, moment = Stations(d, np.array([s])).spread(0, wrench)
-                loads.line_force[i] += force
-                loads.line_moment[i] += moment
+                self.model.add_wrench(loads, place, load.wrench, load.follower)
+        if self.robot.platform is not None:
+            self.solver.load_platform(on_platform)
         self._loads = loads
 
     @property
@@ -160,16 +238,62 @@ class Simulator:
         self.solver.restore(saved[2])
         self._feed()
 
+    def snapshot(self) -> Snapshot:
+        """Return all that it is now: cheap, nothing in it changes later."""
+        return Snapshot(
+            self.time, dict(self.commands), dict(self._reached), dict(self._rates),
+            self.named_loads, self._payloads, self.solver.saved())
+
+    def go_to(self, snapshot: Snapshot) -> None:
+        """Be what this or another simulator of the same robot was."""
+        if snapshot.payloads is not self._payloads or not _same(
+                snapshot.loads, self.named_loads):
+            self._payloads = snapshot.payloads
+            self.set_loads(snapshot.loads)
+        self._rates = dict(snapshot.rates)
+        self.restore((snapshot.commands, snapshot.reached, snapshot.solver))
+
     # --- Motion ---
 
     def statics(
         self, modes: Mapping[str, str] | None = None, from_rest: bool = False,
     ) -> Solution:
-        """Go to the equilibrium of the present commands and loads, and stay there."""
+        """
+        Go to the equilibrium of the present commands and loads, and stay there.
+
+        Parameters
+        ----------
+        modes : mapping of str to str, optional
+            What actuators are told that are not told what is described, see `Model.drives`. Once
+            there, their commands are the described ones that keep the robot where it is.
+        from_rest : bool
+            Whether to start from the rods at rest.
+
+        """
         self._reached = dict(self.commands)
+        self._rates = dict.fromkeys(self.commands, 0.0)
         self._feed()
-        return self.solver.statics(
+        solution = self.solver.statics(
             self._fed_loads, self.model.drives(self.commands, modes), from_rest)
+        for name in modes or {}:
+            self.commands[name] = self._reached[name] = self._described_command(name)
+        return solution
+
+    def _described_command(self, name: str) -> float:
+        """Return the command, as described, that keeps a tendon or chamber as it is now."""
+        actuator, (i, slot) = self.robot.actuators[name], self.model.places[name]
+        length = float(self.solver.lengths()[i, slot])
+        effort = float(self.solver.efforts[i, slot])
+        if isinstance(actuator, Tendon):
+            if actuator.command == 'tension':
+                return effort
+            return (float(self.model.rest_lengths[i, slot]) - length
+                    + actuator.compliance * (effort - actuator.pretension))
+        assert isinstance(actuator, Chamber)
+        if actuator.command == 'amount':
+            return ((actuator.ambient_pressure - effort) * (length + actuator.dead_volume)
+                    / (GAS_CONSTANT * actuator.temperature))
+        return length if actuator.command == 'volume' else -effort
 
     def system(self) -> System:
         """Return the equations at the present commands, loads and instant."""
@@ -187,6 +311,7 @@ class Simulator:
         solution = self.solver.step(self._fed_loads, dt, self.model.drives(self._reached))
         if not solution.converged:
             self._reached = before
+        self._rates = {name: (x - before[name]) / dt for name, x in self._reached.items()}
         return solution
 
     def _feed(self) -> None:
@@ -233,21 +358,29 @@ class Simulator:
             shape[name] = self.stations[i].shape(self.solver.state(i), base.R, base.p)
         return shape
 
+    def twists(self, shape: Mapping[str, RodShape]) -> dict[str, np.ndarray]:
+        """Return velocity and angular velocity of the stations, (M, 6) [m/s, rad/s], body frame."""
+        return {
+            name: self.stations[i].twists(
+                self.solver.state(i), self.solver.base(i), shape[name].poses)
+            for i, name in enumerate(self.model.names)}
+
     def internal_wrenches(self) -> dict[str, np.ndarray]:
         """
         Return force and moment within each rod at the stations, (M, 6) [N, N m], body frame.
 
         Of the rod itself, by its law of material: what tendons and fluid carry is not in it.
         """
-        wrenches = {}
         lam = self.model.stretches(self.leg_lengths)
-        for i, (name, d) in enumerate(zip(self.model.names, self.model.rods)):
-            x = self.solver.state(i)
-            longer = np.where(self.model.fed_nodes[i], lam[i], 1.0)[:, None]
-            wrench = (d.stiffness * (x.xi / longer - d.rest_strain)
-                      + d.damping * x.xi_t / longer)
-            wrenches[name] = self.stations[i].at_stations(wrench)
-        return wrenches
+        return {
+            name: self.stations[i].at_stations(self._stress(i, self.solver.state(i), lam[i]))
+            for i, name in enumerate(self.model.names)}
+
+    def _stress(self, i: int, x: State, lam: float) -> np.ndarray:
+        """Return force and moment at the nodes of rod i, fed to `lam` times its length, (N, 6)."""
+        d = self.model.rods[i]
+        longer = np.where(self.model.fed_nodes[i], lam, 1.0)[:, None]
+        return (d.stiffness * (x.xi / longer - d.rest_strain) + d.damping * x.xi_t / longer)
 
     def tip_pose(self) -> np.ndarray:
         """Return the pose of the tip in base_link, (4, 4) [m]."""
@@ -262,24 +395,63 @@ class Simulator:
         g[:3, :3], g[:3, 3] = R, p
         return g @ offset
 
+    def tip_twist(self) -> np.ndarray:
+        """Return velocity and angular velocity of the tip, axes of base_link, (6,)."""
+        if self.robot.platform is not None:
+            carrier = self.solver.platform
+            velocity, spin, p = carrier.p_t, carrier.Om, carrier.p
+        else:
+            x = self.solver.state(self.model.names.index(self.robot.rod_name(self.robot.tip.rod)))
+            velocity, spin, p = x.p_end_t[-1], x.Om[-1], x.p_end[-1]
+        arm = self.tip_pose()[:3, 3] - p
+        return np.concatenate([velocity + np.cross(spin, arm), spin])
+
     def actuators(self) -> dict[str, ActuatorState]:
-        """Return what every actuator is told, where it is, and its effort."""
-        lengths, efforts = self.solver.lengths(), self.solver.efforts
-        states = {}
+        """Return what every actuator is told, where it is, how fast, and its effort."""
+        efforts, model = self.solver.efforts, self.model
+        lam = model.stretches(self.leg_lengths)
+        states: dict[str, ActuatorState] = {}
+        seen: dict[int, tuple[State, np.ndarray, np.ndarray]] = {}
         for name, actuator in self.robot.actuators.items():
-            i, slot = self.model.places[name]
-            told = self._reached[name]
+            i, slot = model.places[name]
+            if i not in seen:
+                x = self.solver.state(i)
+                lengths, gradients = lengths_and_gradients(self.solver.paths[i], x.xi)
+                seen[i] = x, lengths, np.einsum('mnc,nc->m', gradients, x.xi_t)
+            x, lengths, rates = seen[i]
+            told, rate = self._reached[name], self._rates[name]
             if isinstance(actuator, Leg):
-                states[name] = ActuatorState(told, told, float(self.solver.axial_force(i)))
+                push = -self.stations[i].at_stations(self._stress(i, x, lam[i]))[0, 2]
+                states[name] = ActuatorState(told, told, float(push), rate)
+            elif isinstance(actuator, Tendon) and actuator.command == 'displacement':
+                states[name] = ActuatorState(told, told, float(efforts[i, slot]), rate)
             elif isinstance(actuator, Tendon):
-                taken = (self.model.rest_lengths[i, slot] - lengths[i, slot]
+                taken = (model.rest_lengths[i, slot] - lengths[slot]
                          + actuator.compliance * (efforts[i, slot] - actuator.pretension))
-                position = told if actuator.command == 'displacement' else float(taken)
-                states[name] = ActuatorState(told, position, float(efforts[i, slot]))
+                states[name] = ActuatorState(
+                    told, float(taken), float(efforts[i, slot]),
+                    float(actuator.compliance * rate - rates[slot]))
             else:
                 states[name] = ActuatorState(
-                    told, float(lengths[i, slot]), float(-efforts[i, slot]))
+                    told, float(lengths[slot]), float(-efforts[i, slot]), float(rates[slot]))
         return states
+
+
+def check_commands(robot: Robot, commands: Mapping[str, Any]) -> dict[str, float]:
+    """Return commands as numbers; raise if a name is unknown or a value not within its limits."""
+    checked = {}
+    for name, value in commands.items():
+        if name not in robot.actuators:
+            raise UnknownName('command', name, list(robot.actuators))
+        actuator = robot.actuators[name]
+        least, most = actuator.bounds
+        checked[name] = check_number(name, value, least=least, most=most, unit=actuator.unit)
+    return checked
+
+
+def _same(a: Mapping[str, Load], b: Mapping[str, Load]) -> bool:
+    """Tell whether two sets of loads are the same objects."""
+    return len(a) == len(b) and all(b.get(name) is load for name, load in a.items())
 
 
 def _follow(actuator: Any, now: float, command: float, dt: float) -> float:

@@ -1,36 +1,74 @@
-"""
-Arrays to messages.
-
-Messages are made once and refilled at each instant: making them anew costs more than filling.
-"""
+"""Arrays to messages, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Pose, Quaternion, TransformStamped, Vector3
+from geometry_msgs.msg import Pose, Quaternion, TransformStamped, Twist, Vector3, Wrench
 import numpy as np
 
 from cosserat_ros.msg import Backbone, RodState
 
+from ..errors import InvalidModel
 from ..lie import quaternion_from_matrix
 from ..robot import RodShape
+
+NANO = 1_000_000_000
+
+
+def time_message(nanoseconds: int) -> Time:
+    """Return a stamp."""
+    sec, nanosec = divmod(nanoseconds, NANO)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def nanoseconds(stamp: Time) -> int:
+    """Return what a stamp says [ns]."""
+    return stamp.sec * NANO + stamp.nanosec
 
 
 def fill_xyz(message: Vector3, values: Iterable[float]) -> None:
     """Fill a Point or a Vector3."""
-    message.x, message.y, message.z = values
+    message.x, message.y, message.z = map(float, values)
 
 
 def fill_quaternion(message: Quaternion, values: Iterable[float]) -> None:
     """Fill a quaternion, given in ROS order x, y, z, w."""
-    message.x, message.y, message.z, message.w = values
+    message.x, message.y, message.z, message.w = map(float, values)
+
+
+def xyz(message: Any) -> np.ndarray:
+    """Return a Point or a Vector3 as an array (3,)."""
+    return np.array([message.x, message.y, message.z])
+
+
+def wrench_array(message: Wrench) -> np.ndarray:
+    """Return force and moment, (6,)."""
+    return np.concatenate([xyz(message.force), xyz(message.torque)])
+
+
+def rotation(field: str, message: Quaternion) -> np.ndarray:
+    """Return the matrix of a quaternion, which need not be of length 1, or raise."""
+    q = np.array([message.x, message.y, message.z, message.w])
+    size = np.linalg.norm(q)
+    if not (np.isfinite(size) and size > 1e-6):
+        raise InvalidModel(field, q.tolist(), 'a rotation: finite, and not zero')
+    x, y, z, w = q / size
+    return np.array([
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+
+
+def pose_numbers(g: np.ndarray) -> np.ndarray:
+    """Return positions and quaternions x, y, z, w of homogeneous transforms, (N, 7)."""
+    return np.concatenate([g[:, :3, 3], quaternion_from_matrix(g[:, :3, :3])], axis=1)
 
 
 def _numbers(g: np.ndarray) -> Iterator[tuple[list[float], list[float]]]:
-    """Return positions and quaternions of homogeneous transforms (N, 4, 4)."""
-    return zip(g[:, :3, 3].tolist(), quaternion_from_matrix(g[:, :3, :3]).tolist(), strict=True)
+    return ((x[:3], x[3:]) for x in pose_numbers(g).tolist())
 
 
 def fill_poses(messages: Iterable[Pose], g: np.ndarray) -> None:
@@ -51,7 +89,7 @@ def fill_transforms(
 
 
 def make_backbone(shape: Mapping[str, RodShape], frame_id: str) -> Backbone:
-    """Make the message of a robot's shape, to be refilled by `fill_backbone`."""
+    """Make the message of a robot's shape, its numbers to be written by `Wire` or one by one."""
     message = Backbone()
     message.header.frame_id = frame_id
     for name, rod in shape.items():
@@ -60,29 +98,37 @@ def make_backbone(shape: Mapping[str, RodShape], frame_id: str) -> Backbone:
             name=name, arc_lengths=rod.arc_lengths.tolist(),
             poses=[Pose() for _ in stations],
             linear_strains=[Vector3() for _ in stations],
-            angular_strains=[Vector3() for _ in stations]))
+            angular_strains=[Vector3() for _ in stations],
+            internal_wrenches=[Wrench() for _ in stations],
+            twists=[Twist() for _ in stations]))
     return message
 
 
-def fill_backbone(
-    message: Backbone, shape: Mapping[str, RodShape], tip: np.ndarray, stamp: Time,
-) -> None:
+def backbone_numbers(
+    shape: Mapping[str, RodShape], wrenches: Mapping[str, np.ndarray],
+    twists: Mapping[str, np.ndarray], tip: np.ndarray, tip_twist: np.ndarray,
+) -> np.ndarray:
     """
-    Fill the message that `make_backbone` made for a robot of the same rods and stations.
+    Return all numbers of a Backbone in their order.
 
     Parameters
     ----------
-    message : Backbone
     shape : mapping of str to RodShape
+    wrenches, twists : mapping of str to (N, 6) float64
+        Internal wrenches and velocities of the stations, body frame.
     tip : (4, 4) float64
         Pose of the tip in base_link [m].
-    stamp : Time
+    tip_twist : (6,) float64
+        Its velocity, axes of base_link.
 
     """
-    message.header.stamp = stamp
-    fill_poses([message.tip], tip[None])
-    for state, rod in zip(message.rods, shape.values(), strict=True):
-        fill_poses(state.poses, rod.poses)
-        for v, u, strain in zip(state.linear_strains, state.angular_strains, rod.strains.tolist()):
-            fill_xyz(v, strain[:3])
-            fill_xyz(u, strain[3:])
+    parts = []
+    for name, rod in shape.items():
+        R = rod.poses[:, :3, :3]
+        turned = np.concatenate([
+            np.einsum('nij,nj->ni', R, wrenches[name][:, part])
+            for part in (slice(0, 3), slice(3, 6))], axis=1)
+        parts += [rod.arc_lengths, pose_numbers(rod.poses), rod.strains[:, :3],
+                  rod.strains[:, 3:], turned, twists[name]]
+    parts += [pose_numbers(tip[None]), tip_twist]
+    return np.concatenate([np.ravel(part) for part in parts])

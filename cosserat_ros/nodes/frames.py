@@ -20,9 +20,10 @@ from geometry_msgs.msg import TransformStamped
 import numpy as np
 from tf2_msgs.msg import TFMessage
 
-from ..errors import InvalidModel
+from ..errors import InvalidModel, UnknownName
 from ..robot import Robot, RodShape
-from .conversions import fill_transforms
+from .conversions import fill_transforms, pose_numbers
+from .wire import Wire
 
 
 class RobotFrames:
@@ -62,8 +63,13 @@ class RobotFrames:
                 'parameter parent_frame', parent, "a frame that is not the robot's own")
         self._robot = robot
         self._parent = parent
-        self._message = TFMessage(transforms=[
-            _transform(self.base_link, child) for child in moving])
+        self._wire = Wire(TFMessage(transforms=[
+            _transform(self.base_link, child) for child in moving]))
+        self._places: dict[str, tuple[str | None, float | None]] = {
+            frame: (rod, s) for rod, of in self.of_rod.items()
+            for frame, s in zip(of, np.linspace(0.0, robot.rods[rod].length, stations).tolist())}
+        if robot.platform is not None:
+            self._places[self._carrier] = None, None
 
     def static(self, stamp: Time) -> TFMessage:
         """Return the message for /tf_static."""
@@ -75,13 +81,32 @@ class RobotFrames:
         fill_transforms(transforms, np.array(poses), stamp)
         return TFMessage(transforms=transforms)
 
-    def moving(self, shape: Mapping[str, RodShape], stamp: Time) -> TFMessage:
-        """Return the message for /tf, with all frames of one instant; valid until the next."""
+    def moving(self, shape: Mapping[str, RodShape], sec: int, nanosec: int) -> bytes:
+        """Return the message for /tf, serialised, with all frames of one instant."""
         poses = [rod.poses for rod in shape.values()]
         if self._robot.platform is not None:
             poses.append(self._robot.platform_pose(shape)[None])
-        fill_transforms(self._message.transforms, np.concatenate(poses), stamp)
-        return self._message
+        self._wire.put(0, pose_numbers(np.concatenate(poses)))
+        self._wire.put_stamp(sec, nanosec)
+        return self._wire.data()
+
+    def place(self, frame: str) -> tuple[str | None, float | None]:
+        """
+        Return rod and arc length [m] of a frame that a load can act on, or raise.
+
+        No rod for the platform. The tip is one of them only where it has no offset: a load there
+        would have a lever that turns.
+        """
+        if frame == self.tip:
+            offset = self._robot.tip.offset
+            if offset.position != (0.0, 0.0, 0.0):
+                raise InvalidModel(
+                    'frame_id', frame, f'the frame that carries it, {self._carrier}: the tip has '
+                    'an offset')
+            frame = self._carrier
+        if frame not in self._places:
+            raise UnknownName('frame_id', frame, [*self._places, self.tip])
+        return self._places[frame]
 
 
 def _transform(parent: str, child: str) -> TransformStamped:

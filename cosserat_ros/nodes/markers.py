@@ -4,6 +4,7 @@ What RViz and the viewer draw of a robot.
 Each part has a namespace, each marker an id in it that never changes: a rod is a chain of
 cylinders (or boxes) in ``rods/<name>``, its discs are in ``discs/<name>``, a tendon is a line in
 ``tendons/<name>``, a chamber a thick one in ``chambers/<name>``, the platform is in ``platform``.
+Loads come in a message of their own, see `LoadMarkers`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from ..parts import Tendon
 from ..robot import Robot, RodShape
 from ..routing import Path
 from ..section import Rectangular
-from .conversions import fill_poses, fill_xyz
+from ..simulator import Load
+from .conversions import fill_xyz, pose_numbers
+from .wire import Wire
 
 ROD_COLOUR = (0.25, 0.35, 0.50, 1.0)
 HOLLOW_COLOUR = (0.25, 0.35, 0.50, 0.4)  # a rod with chambers: they are to be seen
@@ -33,6 +36,9 @@ FULL_EFFORT = {'N': 10.0, 'Pa': 1e5}  # that counts as the upper limit where non
 TENDON_WIDTH = 0.08  # of its distance from the backbone
 THINNEST = 2e-4  # [m] that a tendon is drawn, and a part of a rod long
 STRAIGHTEST = 0.02  # of its distance from the backbone, that a curved path is off between points
+LOAD_COLOURS = (0.95, 0.75, 0.10, 1.0), (0.75, 0.35, 0.85, 1.0)  # of forces, of moments
+LONGEST = 0.3  # of the robot's length, that the arrow of the greatest load is long
+NUMBERS = 10  # float64 of a marker without points: pose and scale
 FINEST = 16  # parts that a path is divided into between two stations, at most
 
 
@@ -63,42 +69,106 @@ class RobotMarkers:
             _marker(frame_id, 'platform', 0, Marker.CYLINDER, PLATFORM_COLOUR,
                     (2.0 * platform.radius, 2.0 * platform.radius, platform.thickness))
             for platform in (robot.platform,) if platform is not None]
-        self._message = MarkerArray(markers=[
+        markers = [
             *(m for group in (self._rods, self._discs) for ms in group.values() for m in ms),
-            *(path.marker for path in self._paths.values()), *self._platform])
+            *(path.marker for path in self._paths.values()), *self._platform]
+        self._wire = Wire(MarkerArray(markers=markers))
+        sizes = [NUMBERS + 3 * len(m.points) for m in markers]
+        self._first = dict(zip(
+            ((m.ns, m.id) for m in markers), np.concatenate([[0], np.cumsum(sizes)]).tolist()))
+        self._number = {(m.ns, m.id): i for i, m in enumerate(markers)}
 
     def message(
-        self, shape: Mapping[str, RodShape], efforts: Iterable[float], stamp: Time,
-    ) -> MarkerArray:
+        self, shape: Mapping[str, RodShape], efforts: Mapping[str, float], sec: int, nanosec: int,
+    ) -> bytes:
         """
-        Return the markers of one instant; valid until the next call.
+        Return the markers of one instant, a serialised MarkerArray.
 
         Parameters
         ----------
         shape : mapping of str to RodShape
-        efforts : iterable of float
+        efforts : mapping of str to float
             Of each actuator: tension [N], pressure [Pa] or force [N].
-        stamp : Time
+        sec, nanosec : int
+            Stamp.
 
         """
-        for name, markers in self._rods.items():
+        wire = self._wire
+        for name in self._rods:
             middles, lengths = _chords(shape[name].poses)
-            fill_poses((m.pose for m in markers), middles)
-            for marker, length in zip(markers, lengths.tolist(), strict=True):
-                marker.scale.z = max(length, THINNEST)  # a rod may stretch
-        for name, markers in self._discs.items():
+            first = self._first[f'rods/{name}', 0] + NUMBERS * np.arange(len(lengths))
+            wire.put_at(first[:, None] + np.arange(7), pose_numbers(middles))
+            wire.put_at(first + 9, np.maximum(lengths, THINNEST))  # a rod may stretch
+        for name in self._discs:
             discs = self._robot.discs[name]
             rod = shape[self._robot.rod_name(discs.rod)]
             poses = rod.poses_at(discs.arc_lengths(rod.arc_lengths[-1]))
-            fill_poses((m.pose for m in markers), poses)
-        for name, effort in zip(self._robot.actuators, efforts, strict=True):
-            if name in self._paths:
-                self._paths[name].fill(shape, effort)
+            first = self._first[f'discs/{name}', 0] + NUMBERS * np.arange(len(poses))
+            wire.put_at(first[:, None] + np.arange(7), pose_numbers(poses))
+        for name, path in self._paths.items():
+            points, colour = path.drawn(shape, efforts[name])
+            wire.put(self._first[path.marker.ns, 0] + NUMBERS, points)
+            wire.put_floats(4 * self._number[path.marker.ns, 0], colour)
         if self._platform:
-            fill_poses([self._platform[0].pose], self._robot.platform_pose(shape)[None])
-        for marker in self._message.markers:
-            marker.header.stamp = stamp
-        return self._message
+            pose = self._robot.platform_pose(shape)
+            wire.put(self._first['platform', 0], pose_numbers(pose[None]))
+        wire.put_stamp(sec, nanosec)
+        return wire.data()
+
+
+class LoadMarkers:
+    """
+    External loads as arrows, in ``loads/<name>``: id 0 the force, id 1 the moment.
+
+    The longest arrow of a force, and of a moment, has `LONGEST` times the robot's length.
+
+    Parameters
+    ----------
+    robot : Robot
+    frame_id : str
+        Name of the robot's base_link.
+
+    """
+
+    def __init__(self, robot: Robot, frame_id: str) -> None:
+        self._robot, self._frame_id = robot, frame_id
+        self._length = max(rod.length for rod in robot.rods.values())
+        self._shown: set[tuple[str, int]] = set()
+
+    def message(
+        self, loads: Mapping[str, Load], shape: Mapping[str, RodShape], stamp: Time,
+    ) -> Optional[MarkerArray]:
+        """Return arrows for all loads, and what takes earlier ones away; None for nothing."""
+        vectors = {}
+        for name, load in loads.items():
+            pose = self._pose(load, shape)
+            for number, part in enumerate((load.wrench[:3], load.wrench[3:])):
+                if np.any(part):
+                    turned = pose[:3, :3] @ part if load.follower else part
+                    vectors[f'loads/{name}', number] = pose[:3, 3], turned
+        largest = [max((float(np.linalg.norm(v)) for (_, n), (_, v) in vectors.items()
+                        if n == number), default=1.0) for number in (0, 1)]
+        markers = []
+        for (ns, number), (tail, vector) in vectors.items():
+            size = (0.02 * self._length, 0.04 * self._length, 0.0)
+            marker = _marker(self._frame_id, ns, number, Marker.ARROW, LOAD_COLOURS[number], size)
+            head = tail + LONGEST * self._length / largest[number] * vector
+            for end in (tail, head):
+                marker.points.append(Point(**dict(zip('xyz', end.tolist()))))
+            markers.append(marker)
+        gone = self._shown - set(vectors)
+        markers += [Marker(ns=ns, id=number, action=Marker.DELETE) for ns, number in gone]
+        self._shown = set(vectors)
+        for marker in markers:
+            marker.header.stamp, marker.header.frame_id = stamp, self._frame_id
+        return MarkerArray(markers=markers) if markers else None
+
+    def _pose(self, load: Load, shape: Mapping[str, RodShape]) -> np.ndarray:
+        if self._robot.platform is not None and load.rod is None:
+            return self._robot.platform_pose(shape)
+        rod = shape[self._robot.rod_name(load.rod)]
+        s = rod.arc_lengths[-1] if load.at is None else load.at + 0.5 * load.extent
+        return rod.poses_at(np.array([s]))[0]
 
 
 def _marker(
@@ -202,16 +272,17 @@ class _PathMarker:
             SLACK_COLOUR, (max(float(width), THINNEST), 0.0, 0.0))
         self.marker.points = [Point() for _ in self._s]
 
-    def fill(self, shape: Mapping[str, RodShape], effort: float) -> None:
+    def drawn(
+        self, shape: Mapping[str, RodShape], effort: float,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return its points (M, 3) and its colour (4,)."""
         rod = shape[self._rod]
         poses = rod.poses[self._station]
         if self._between.size:
             poses[self._between] = rod.poses_at(self._s[self._between])
-        positions = poses[:, :3, 3] + np.einsum('nij,nj->ni', poses[:, :3, :3], self._r)
-        for point, position in zip(self.marker.points, positions.tolist(), strict=True):
-            fill_xyz(point, position)
+        points = poses[:, :3, 3] + np.einsum('nij,nj->ni', poses[:, :3, :3], self._r)
         x = min(max(effort / self._full, 0.0), 1.0) if self._full > 0.0 else 0.0
-        self.marker.color = _colour((1.0 - x) * np.array(SLACK_COLOUR) + x * np.array(TAUT_COLOUR))
+        return points, (1.0 - x) * np.array(SLACK_COLOUR) + x * np.array(TAUT_COLOUR)
 
 
 def _full_effort(robot: Robot, name: str) -> float:

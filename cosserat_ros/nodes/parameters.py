@@ -22,7 +22,7 @@ class Parameter(NamedTuple):
     """
     One parameter.
 
-    `range` is (least, most), both allowed. A parameter that is not `live` keeps the value that
+    `range` is (least, most), both allowed; `choices` are the texts that are. A parameter that is not `live` keeps the value that
     the node was started with.
     """
 
@@ -31,10 +31,13 @@ class Parameter(NamedTuple):
     description: str
     range: Optional[tuple[float, float]] = None
     live: bool = False
+    choices: tuple[str, ...] = ()
 
     def descriptor(self) -> ParameterDescriptor:
         """Return what ``ros2 param describe`` shows."""
-        descriptor = ParameterDescriptor(description=self.description, read_only=not self.live)
+        descriptor = ParameterDescriptor(
+            description=self.description, read_only=not self.live,
+            additional_constraints=f'one of: {", ".join(self.choices)}' if self.choices else '')
         if self.range is not None and isinstance(self.default, float):
             least, most = self.range
             descriptor.floating_point_range = [
@@ -62,3 +65,7 @@ def declare(node: Node, parameters: tuple[Parameter, ...]) -> None:
             raise InvalidParameter(
                 f'parameter {name} must be {allowed}, got {value!r} '
                 f'({parameter.description})') from error
+        if parameter.choices and value not in parameter.choices:
+            raise InvalidParameter(
+                f'parameter {name} must be one of {", ".join(parameter.choices)}, got {value!r} '
+                f'({parameter.description})')

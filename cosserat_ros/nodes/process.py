@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import os
 import signal
 import sys
 from typing import Any, Optional
@@ -27,7 +28,8 @@ def run(make_node: Callable[[], Any], args: Optional[list[str]] = None) -> int:
     ----------
     make_node : callable
         Makes the node, or raises `CosseratError`. The node's method ``start() -> bool`` begins
-        its work, or logs why it cannot.
+        its work, or logs why it cannot. If it has one, ``close() -> bool`` ends its threads, and
+        tells whether they did.
     args : list of str, optional
         Command line; that of the process if not given.
 
@@ -57,6 +59,10 @@ def run(make_node: Callable[[], Any], args: Optional[list[str]] = None) -> int:
         return 1
     finally:
         if node is not None:
+            if not getattr(node, 'close', lambda: True)():
+                # A thread is in the middle of a solve: Python's own way to end waits for it, or
+                # crashes in it.
+                os._exit(0)
             node.destroy_node()
         rclpy.try_shutdown()
     return 0

@@ -1,28 +1,38 @@
 """
-The node that is the robot: a managed (lifecycle) node around one robot description.
+The node that is the robot: a managed (lifecycle) node around one simulated robot.
 
-It publishes the robot at rest, free of loads: forces and motion come with the engine.
+Four threads share the work: one steps the simulation, one publishes, one solves what services
+ask for, and the executor's hands messages and requests to them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Optional
+import sys
+from typing import Any, Optional
 
 from ament_index_python.packages import get_package_share_directory
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.timer import Timer
-from sensor_msgs.msg import JointState
 
-from ..errors import CosseratError, UnknownName
-from ..robot import load, Robot
+from .. import simulator
+from ..errors import CosseratError, InvalidModel, UnknownName
+from ..robot import load
+from .commands import CommandTopics
+from .diagnostics import Diagnostics, RATE
 from .frames import RobotFrames
 from .parameters import declare, Parameter
 from .process import run
+from .publishing import Publishing
 from .robot_publisher import RobotPublisher
+from .services import Services
+from .stepping import Stepper
+
+SWITCH_INTERVAL = 2e-4  # [s] that a thread may keep others from Python: a part of a fast step
 
 PARAMETERS = (
     Parameter('robot', 'tendon_arm',
@@ -32,9 +42,22 @@ PARAMETERS = (
               'frame that base_link is fixed to by the base pose of the robot; empty: none, '
               'something else publishes it'),
     Parameter('stations', 21, 'frames per rod, both ends included [-]', range=(2, 999)),
-    Parameter('publish_rate', 60.0, 'frames, markers, joints and shape per second [Hz]',
-              range=(0.1, 1000.0), live=True),
+    Parameter('step_rate', 0.0, "time steps per simulated second; 0: by the robot's time.step [Hz]",
+              range=(0.0, 10000.0)),
+    Parameter('publish_clock', False,
+              'publish simulated time on /clock, and stamp all messages with it'),
     Parameter('autostart', True, 'configure and activate without being asked'),
+    Parameter('time_scale', 1.0, 'simulated seconds per second; 0: as fast as possible [-]',
+              range=(0.0, 1000.0), live=True),
+    Parameter('publish_rate', 60.0, 'frames, markers and shape per second [Hz]',
+              range=(0.1, 1000.0), live=True),
+    Parameter('joint_state_rate', 500.0,
+              'joint states per second at most; never more than there are steps [Hz]',
+              range=(0.1, 1000.0), live=True),
+    Parameter('command_timeout', 0.0, 'age from which a command is stale; 0: never [s]',
+              range=(0.0, 1e6), live=True),
+    Parameter('on_timeout', 'hold', 'when a command is stale: "hold" it, or "relax" to rest',
+              choices=('hold', 'relax'), live=True),
 )
 
 
@@ -44,9 +67,13 @@ class Simulator(LifecycleNode):
     def __init__(self) -> None:
         super().__init__('simulator')
         declare(self, PARAMETERS)
+        self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer: Optional[Timer] = None
+        self._active = False
+        self._stepper: Optional[Stepper] = None
+        sys.setswitchinterval(SWITCH_INTERVAL)
 
     def start(self) -> bool:
         """Configure and activate, if so asked; tell whether all went well."""
@@ -56,10 +83,14 @@ class Simulator(LifecycleNode):
             transition() == TransitionCallbackReturn.SUCCESS
             for transition in (self.trigger_configure, self.trigger_activate))
 
+    def close(self) -> bool:
+        """Stop all threads; tell whether they ended."""
+        return self._stop() and (self._stepper is None or self._robot_services.close())
+
     # --- Lifecycle ------------------------------------------------------------------------------
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load the robot and offer its topics."""
+        """Load the robot, find its equilibrium and offer its topics and services."""
         try:
             self._configure()
         except Exception as error:  # rclpy would drop it without a word
@@ -70,62 +101,106 @@ class Simulator(LifecycleNode):
         return super().on_configure(state)
 
     def _configure(self) -> None:
-        self._robot = load(find_robot(self._value('robot')))
-        stations = self._value('stations')
+        robot = load(find_robot(self._value('robot')))
+        stations, own_time = self._value('stations'), self._value('publish_clock')
         frames = RobotFrames(
-            self._robot, self._value('frame_prefix'), self._value('parent_frame'), stations)
-        self._shape = self._robot.rest_shape(stations)
-        self._joints = joints_at_rest(self._robot)
-        self._publisher = RobotPublisher(self, self._robot, frames, self._shape)
+            robot, self._value('frame_prefix'), self._value('parent_frame'), stations)
+        sim, view, other = (simulator.Simulator(robot, stations=stations) for _ in range(3))
+        solution = sim.statics()
+        if not solution.converged:
+            raise InvalidModel(
+                'robot', robot.name, f'one that has an equilibrium at rest ({solution.message})')
+        view.go_to(sim.snapshot())
+        rate = self._value('step_rate')
+        step = 1.0 / rate if rate else robot.time.step
+        publisher = RobotPublisher(self, view, frames, own_time)
+        self._robot, self._publisher = robot, publisher
+        self._publishing = Publishing(
+            publisher, self._value('publish_rate'), self._value('joint_state_rate'),
+            lambda text: self.get_logger().error(text, throttle_duration_sec=1.0))
+        self._stepper = Stepper(sim, step, self.get_clock(), own_time, self._publishing.wake)
+        self._apply_parameters([self.get_parameter(p.name) for p in PARAMETERS if p.live])
+        self._commands = CommandTopics(
+            self, robot, frames, self._stepper, lambda: self._active)
+        self._diagnostics = Diagnostics(self, robot.name, self._stepper, self._commands)
+        self._robot_services = Services(self, other, frames, self._stepper, lambda: self._active)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to publish."""
+        """Begin to step and to publish."""
+        assert self._stepper is not None
         result = super().on_activate(state)
-        self._publisher.publish_fixed(self._now())
-        self._start_timer(self._value('publish_rate'))
+        self._publisher.publish_fixed(
+            self.get_clock().now().to_msg(), self._stepper.step_size)
+        self._active = True
+        self._stepper.start()
+        self._publishing.start(self._stepper)
+        # By the steady clock: a jump of the system's or of simulated time must not stall it.
+        self._timer = self.create_timer(1.0 / RATE, self._diagnostics.publish, clock=self._steady)
         self.get_logger().info(f'{self._robot.name} is up')
         return result
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Cease to publish."""
-        self._stop_timer()
+        """Cease to step and to publish; the state is kept."""
+        self._stop()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take the topics back."""
-        self._publisher.withdraw()
+        """Take topics and services back."""
+        self._withdraw()
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Cease for good."""
-        self._stop_timer()
+        self._stop()
+        self._withdraw()
         return super().on_shutdown(state)
 
-    # --- Timing and parameters ------------------------------------------------------------------
-
-    def _now(self):
-        return self.get_clock().now().to_msg()
-
-    def _value(self, name: str):
-        return self.get_parameter(name).value
-
-    def _start_timer(self, rate: float) -> None:
-        # By the steady clock: a jump of the system's or of simulated time must not stall it.
-        self._stop_timer()
-        self._timer = self.create_timer(1.0 / rate, self._publish, clock=self._steady)
-
-    def _stop_timer(self) -> None:
+    def _stop(self) -> bool:
+        self._active = False
         if self._timer is not None:
             self.destroy_timer(self._timer)
             self._timer = None
+        if self._stepper is None:
+            return True
+        stepped, published = self._stepper.stop(), self._publishing.stop()
+        return stepped and published
 
-    def _publish(self) -> None:
-        self._publisher.publish(self._shape, self._joints, self._now())
+    def _withdraw(self) -> None:
+        if self._stepper is None:
+            return
+        self._stepper.close()
+        self._robot_services.close()
+        for part in (self._robot_services, self._commands, self._diagnostics, self._publisher):
+            part.withdraw()
+        self._stepper = None
+
+    # --- Parameters -----------------------------------------------------------------------------
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    @staticmethod
+    def _check_parameters(parameters: list[RosParameter]) -> SetParametersResult:
+        choices = {p.name: p.choices for p in PARAMETERS if p.choices}
+        for given in parameters:
+            allowed = choices.get(given.name)
+            if allowed and given.value not in allowed:
+                return SetParametersResult(
+                    successful=False,
+                    reason=f'{given.name} must be one of {", ".join(allowed)}, got {given.value!r}')
+        return SetParametersResult(successful=True)
 
     def _apply_parameters(self, parameters: list[RosParameter]) -> None:
+        if self._stepper is None:
+            return
         for parameter in parameters:
-            if parameter.name == 'publish_rate' and self._timer is not None:
-                self._start_timer(parameter.value)
+            name, value = parameter.name, parameter.value
+            if name in ('time_scale', 'command_timeout', 'on_timeout'):
+                setattr(self._stepper.pace, name, value)
+            elif name == 'publish_rate':
+                self._publishing.all_else.rate = value
+            elif name == 'joint_state_rate':
+                self._publishing.joints.rate = value
 
 
 def find_robot(name: str) -> Path:
@@ -138,14 +213,6 @@ def find_robot(name: str) -> Path:
         shipped = sorted(p.stem for p in folder.glob('*.yaml'))
         raise UnknownName('parameter robot, where not the path of a .yaml file,', name, shipped)
     return path
-
-
-def joints_at_rest(robot: Robot) -> JointState:
-    """Return the state of all actuators of a robot at rest, free of effort."""
-    names = list(robot.actuators)
-    zeros = [0.0] * len(names)
-    positions = [robot.rest_position(name) for name in names]
-    return JointState(name=names, position=positions, velocity=zeros, effort=zeros)
 
 
 def main(args: Optional[list[str]] = None) -> int:

@@ -1,0 +1,304 @@
+"""
+The thread that moves a simulated robot on, at a fixed rate.
+
+It alone touches its `Simulator`. What others want of it is left for it: commands in a place where
+newer ones replace older ones, so that a flood costs no more than one; all else as errands that it
+runs between two steps. What they may know is in `Stepper.instant`, which never changes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+import threading
+import time
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from rclpy.clock import Clock, JumpThreshold
+from rclpy.duration import Duration
+
+from ..simulator import Simulator, Snapshot
+from .trajectory import Trajectory
+
+CATCH_UP = 0.1  # [s] of lateness that is made up for
+BEHIND = 5      # steps of lateness that are made up for, where they are longer
+PATIENCE = 0.05  # [s] at most until another's clock is looked at
+LAST_WORD = 2.0  # [s] that a step may take when it is told to end
+
+
+class Instant(NamedTuple):
+    """The robot after a step."""
+
+    number: int          # of instants before it
+    snapshot: Snapshot
+    stamp: int           # [ns] of the node's clock, or simulated
+
+
+@dataclass
+class Status:
+    """What is to be known of the stepping; written by its thread alone."""
+
+    steps: int = 0
+    late: int = 0            # steps that began more than a period after they were due
+    overruns: int = 0        # periods that were given up
+    failed: int = 0          # steps that did not converge, or raised
+    failure: str = ''        # why the last one did; empty once one succeeds
+    residual: float = 0.0
+    iterations: int = 0
+    slowest: float = 0.0     # [s] since it was last asked for
+    commanded: float = 0.0   # when, by the steady clock; 0 never [s]
+    stale: bool = False      # whether the last command is older than allowed
+
+
+class Schedule:
+    """When steps are due: at whole periods, without drift."""
+
+    def __init__(self, now: float) -> None:
+        self.due = now
+
+    def next(self, now: float, period: float) -> int:
+        """Set the next instant; return how many periods had to be given up."""
+        self.due += period
+        behind = now - self.due
+        if behind <= max(CATCH_UP, BEHIND * period):
+            return 0
+        self.due = now
+        return int(behind / period) if period > 0.0 else 0
+
+    def look(self, now: float, period: float) -> float:
+        """Return how long to wait [s]; begin anew where time has gone back."""
+        if self.due - now > 1.5 * period:
+            self.due = now + period
+        return self.due - now
+
+
+@dataclass
+class Pace:
+    """How fast time goes; may be changed while it does."""
+
+    time_scale: float = 1.0       # 0: as fast as possible
+    command_timeout: float = 0.0  # [s]; 0: none
+    on_timeout: str = 'hold'
+
+
+class Stepper:
+    """
+    Steps a robot in a thread of its own.
+
+    Parameters
+    ----------
+    sim : Simulator
+    step : float
+        [s].
+    clock : Clock
+        Of the node: for stamps, and to follow where it runs on simulated time.
+    own_time : bool
+        Whether simulated time is what stamps tell, and no other clock is followed.
+    on_instant : callable
+        Called after each new instant, by the thread.
+
+    """
+
+    def __init__(
+        self, sim: Simulator, step: float, clock: Clock, own_time: bool,
+        on_instant: Callable[[], None],
+    ) -> None:
+        self._sim, self.step_size, self._clock, self._own_time = sim, step, clock, own_time
+        self._on_instant = on_instant
+        self.pace, self.status = Pace(), Status()
+        self.paused = False
+        self._lock = threading.Lock()
+        self._commands: dict[str, float] = {}
+        self._trajectory: Optional[tuple[float, Trajectory]] = None
+        self._errands: deque[tuple[Callable[[Simulator], Any], Future]] = deque()
+        self._wake, self._ending = threading.Event(), False
+        self._thread: Optional[threading.Thread] = None
+        self.instant = Instant(0, sim.snapshot(), self._stamp())
+        self._jumps = clock.create_jump_callback(
+            JumpThreshold(
+                min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1),
+                on_clock_change=True),
+            post_callback=lambda _: self._wake.set())
+
+    # --- For other threads ---
+
+    def start(self) -> None:
+        """Begin to step."""
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name='stepping', daemon=True)
+        self._thread.start()
+
+    def stop(self) -> bool:
+        """Cease after the present step; tell whether that was soon."""
+        thread, self._thread = self._thread, None
+        self._ending = True
+        self._wake.set()
+        if thread is not None:
+            thread.join(LAST_WORD)
+        while self._errands:
+            self._errands.popleft()[1].cancel()
+        return thread is None or not thread.is_alive()
+
+    def close(self) -> None:
+        """Cease for good."""
+        self.stop()
+        self._jumps.unregister()
+
+    def command(self, commands: Mapping[str, float]) -> None:
+        """Take over commands, which were checked, with the next step; a trajectory ends."""
+        with self._lock:
+            self._commands.update(commands)
+            self._trajectory = None
+        self.status.commanded = time.monotonic()
+
+    def follow(self, trajectory: Trajectory) -> None:
+        """Follow a trajectory, which starts now and replaces an earlier one."""
+        with self._lock:
+            self._trajectory = self.instant.snapshot.time, trajectory
+        self.status.commanded = time.monotonic()
+
+    def forget(self) -> None:
+        """Drop commands that have not been taken over, and the trajectory."""
+        with self._lock:
+            self._commands, self._trajectory = {}, None
+
+    def commands(self) -> dict[str, float]:
+        """Return what the actuators are told, by the newest commands."""
+        with self._lock:
+            return {**self.instant.snapshot.commands, **self._commands}
+
+    def ask(self, errand: Callable[[Simulator], Any]) -> Future:
+        """Have something done with the simulator between two steps."""
+        future: Future = Future()
+        if self._thread is None:
+            future.cancel()
+            return future
+        self._errands.append((errand, future))
+        self._wake.set()
+        return future
+
+    def advance(self, steps: int) -> None:
+        """Take steps at once; to be called from an errand. Raises where one fails."""
+        for _ in range(steps):
+            if self._ending:
+                raise RuntimeError('the simulation ends')
+            if not self._step():
+                raise RuntimeError(self.status.failure)
+
+    # --- The thread ---
+
+    @property
+    def _follows(self) -> bool:
+        return not self._own_time and self._clock.ros_time_is_active
+
+    def _now(self) -> float:
+        return 1e-9 * self._clock.now().nanoseconds if self._follows else time.monotonic()
+
+    def _stamp(self) -> int:
+        if self._own_time:
+            return round(1e9 * self._sim.time)
+        return int(self._clock.now().nanoseconds)
+
+    def stamp(self) -> int:
+        """Return the stamp of the present instant, if it were published now [ns]."""
+        return self.instant.stamp if self._own_time else int(self._clock.now().nanoseconds)
+
+    def delay(self, stamp: int) -> float:
+        """Return how much simulated time is left until a stamp of the node's clock [s]."""
+        if self._own_time:
+            return 1e-9 * stamp - self.instant.snapshot.time
+        scale = self.pace.time_scale or 1.0
+        return 1e-9 * (stamp - self._clock.now().nanoseconds) * scale
+
+    def _run(self) -> None:
+        schedule, source = Schedule(self._now()), self._follows
+        while not self._ending:
+            self._run_errands()
+            if self.paused:
+                self._wait(None)
+                schedule = Schedule(self._now())
+                continue
+            if self._follows != source:
+                schedule, source = Schedule(self._now()), self._follows
+            scale = self.pace.time_scale
+            period = self.step_size / scale if scale > 0.0 else 0.0
+            now = self._now()
+            wait = schedule.look(now, period)
+            if wait > 0.0:
+                self._wait(min(wait, PATIENCE) if source else wait)
+                continue
+            self.status.late += -wait > period > 0.0
+            begun = time.monotonic()
+            self._step()
+            self.status.slowest = max(self.status.slowest, time.monotonic() - begun)
+            self.status.overruns += schedule.next(self._now(), period)
+            if not scale:
+                time.sleep(0.0)  # others want to run too
+
+    def _wait(self, seconds: Optional[float]) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
+
+    def _run_errands(self) -> None:
+        while self._errands:
+            errand, future = self._errands.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = errand(self._sim)
+            except Exception as error:  # it is for who asked
+                future.set_exception(error)
+            else:
+                self._tell()
+                future.set_result(result)
+
+    def _step(self) -> bool:
+        """Take a step; if it fails, all stays as it is."""
+        sim, status = self._sim, self.status
+        self._take_commands()
+        before, reason = sim.saved(), ''
+        try:
+            solution = sim.step(self.step_size)
+        except Exception as error:  # whatever it is, the robot stays where it is
+            reason = f'{type(error).__name__}: {error}'
+        else:
+            status.residual, status.iterations = float(solution.residual), solution.iterations
+            if not solution.converged:
+                reason = solution.message or 'it did not converge'
+            elif not np.isfinite(sim.solver.z).all():
+                reason = 'the state is not finite'
+        status.failure = reason
+        if reason:
+            status.failed += 1
+            sim.restore(before)
+            return False
+        status.steps += 1
+        self._tell()
+        return True
+
+    def _take_commands(self) -> None:
+        sim, pace, status = self._sim, self.pace, self.status
+        with self._lock:
+            commands, self._commands = self._commands, {}
+            trajectory = self._trajectory
+        sim.commands.update(commands)
+        if trajectory is not None:
+            start, points = trajectory
+            elapsed = sim.time + self.step_size - start
+            sim.commands.update(points.at(elapsed))
+            status.commanded = time.monotonic()
+            if elapsed > points.end:
+                with self._lock:
+                    if self._trajectory is trajectory:
+                        self._trajectory = None
+        age = time.monotonic() - status.commanded if status.commanded else 0.0
+        status.stale = 0.0 < pace.command_timeout < age
+        if status.stale and pace.on_timeout == 'relax':
+            sim.commands.update({name: sim.rest_command(name) for name in sim.commands})
+
+    def _tell(self) -> None:
+        self.instant = Instant(self.instant.number + 1, self._sim.snapshot(), self._stamp())
+        self._on_instant()
