@@ -38,16 +38,19 @@ def warm_up() -> None:
 
 
 def robots() -> list[Robot]:
-    """Return a small robot of each kind."""
-    rod = MountedRod(segments=(Segment(0.2, Circular(1e-3), Material(1e9, 1e3, poisson_ratio=0.3)),))
-    held = Parallel((0.01, 0.0))
+    """Return a small robot of each kind, with two or more of all: kernels of one are others."""
+    segment = Segment(0.1, Circular(1e-3), Material(1e9, 1e3, poisson_ratio=0.3))
+    rod = MountedRod(segments=(segment, segment))
+    sides = Parallel((0.01, 0.0)), Parallel((0.0, 0.01))
     legs = {}
     for k, angle in enumerate((0.0, 2.0, 4.0)):
         legs[f'leg_{k}'] = Pose((0.05 * np.cos(angle), 0.05 * np.sin(angle), 0.0))
     return [
-        Robot('arm', {'backbone': rod}, tendons={'tendon': Tendon(routing=held)}),
+        Robot('arm', {'backbone': rod}, tendons={
+            f'tendon_{k}': Tendon(routing=side) for k, side in enumerate(sides)}),
         Robot('finger', {'backbone': rod}, chambers={
-            'chamber': Chamber(routing=held, area=1e-5, command='amount')}),
+            f'chamber_{k}': Chamber(routing=side, area=1e-5, command='amount')
+            for k, side in enumerate(sides)}),
         Robot('platform', {
             name: MountedRod(segments=rod.segments, base=base) for name, base in legs.items()},
             legs={name: Leg(rod=name, attachment=base) for name, base in legs.items()},

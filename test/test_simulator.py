@@ -26,6 +26,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
+from cosserat_ros import simulator
 from cosserat_ros.msg import Backbone
 from cosserat_ros.robot import load
 
@@ -104,7 +105,7 @@ def test_the_frames_are_one_tree_with_the_names_of_the_contract(start_node, list
         assert frames[frame][0] == 'base_link'
         _, g = pose_in_root(frames, frame)
         assert_allclose(g, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, i * 0.012], [0, 0, 0, 1]],
-                        atol=1e-12)
+                        atol=1e-7)  # its weight shortens it by 20 nm
     assert frames['tip'][0] == 'backbone_20'
 
 
@@ -125,10 +126,10 @@ def test_the_base_pose_of_the_description_is_on_tf_static(start_node, listener):
     start_node('simulator', robot='cantilever')
     messages = listen(listener)
     assert listener.spin_until(lambda: messages['/tf'] and messages['/tf_static'])
-    root, tip = pose_in_root(tree(messages), 'tip')
+    root, base = pose_in_root(tree(messages), 'base_link')
     assert root == 'world'
-    assert_allclose(tip[:3, 3], [0.4, 0.0, 0.3], atol=1e-12)  # along world x
-    assert_allclose(tip[:3, 2], [1.0, 0.0, 0.0], atol=1e-12)
+    assert_allclose(base[:3, 3], [0.0, 0.0, 0.3], atol=1e-12)
+    assert_allclose(base[:3, 2], [1.0, 0.0, 0.0], atol=1e-12)  # along world x
 
 
 def test_prefix_parent_and_stations_are_as_asked(start_node, listener):
@@ -156,7 +157,9 @@ def test_joint_states_name_every_actuator(start_node, listener):
     assert listener.spin_until(lambda: messages['/joint_states'])
     state = messages['/joint_states'][-1]
     assert list(state.name) == TENDONS
-    assert list(state.position) == list(state.velocity) == list(state.effort) == [0.0] * 4
+    assert list(state.effort) == [0.0] * 4
+    assert_allclose(state.position, 0.0, atol=1e-7)
+    assert_allclose(state.velocity, 0.0, atol=1e-9)
 
 
 def test_marker_ids_are_stable_and_markers_are_drawable(start_node, listener):
@@ -177,11 +180,11 @@ def test_marker_ids_are_stable_and_markers_are_drawable(start_node, listener):
         assert np.isfinite([p.x, p.y, p.z]).all()
         assert m.color.a == 1.0 and m.scale.x > 0.0
     tube = [m for m in markers if m.ns == 'rods/backbone']
-    assert_allclose(sum(m.scale.z for m in tube), 0.24, rtol=1e-12)
+    assert_allclose(sum(m.scale.z for m in tube), 0.24, rtol=1e-6)
     assert_allclose([m.scale.x for m in tube], 0.0008, rtol=1e-12)
     tendon = next(m for m in markers if m.ns == 'tendons/tendon_1')
     assert_allclose([[p.x, p.y, p.z] for p in tendon.points],
-                    [[0.0095, 0.0, 0.012 * i] for i in range(21)], atol=1e-12)
+                    [[0.0095, 0.0, 0.012 * i] for i in range(21)], atol=1e-7)
 
 
 def test_the_backbone_message_carries_the_shape(start_node, listener):
@@ -192,10 +195,13 @@ def test_the_backbone_message_carries_the_shape(start_node, listener):
     rod, = message.rods
     assert message.header.frame_id == 'base_link' and rod.name == 'backbone'
     assert_allclose(rod.arc_lengths, np.linspace(0, 0.24, 21))
-    assert_allclose([p.position.z for p in rod.poses], rod.arc_lengths, atol=1e-12)
-    assert [(v.x, v.y, v.z) for v in rod.linear_strains] == [(0.0, 0.0, 1.0)] * 21
-    assert not rod.twists and not rod.internal_wrenches  # not known at rest without an engine
-    assert_allclose(message.tip.position.z, 0.24)
+    assert_allclose([p.position.z for p in rod.poses], rod.arc_lengths, atol=1e-7)
+    assert_allclose([[v.x, v.y, v.z] for v in rod.linear_strains], [[0, 0, 1]] * 21, atol=1e-6)
+    weight = 16000 * np.pi * 0.0004 ** 2 * 0.24 * 9.81
+    assert_allclose([w.force.z for w in rod.internal_wrenches],
+                    np.linspace(-weight, 0.0, 21), atol=1e-9)
+    assert len(rod.twists) == 21
+    assert_allclose(message.tip.position.z, 0.24, atol=1e-7)
 
 
 def test_the_rate_is_sixty_per_second(start_node, listener):
@@ -241,14 +247,17 @@ def test_every_shipped_robot_comes_up(start_node, listener, path):
     messages = listen(listener)
     assert listener.spin_until(lambda: all(messages.values())), process.output()
     described = load(path)
-    assert list(messages['/joint_states'][-1].name) == list(described.actuators)
+    expected = simulator.Simulator(described)
+    assert expected.statics().converged
+    state = messages['/joint_states'][-1]
+    assert list(state.name) == list(described.actuators)
+    assert_allclose(state.effort, [a.effort for a in expected.actuators().values()], atol=1e-4)
+    assert_allclose(state.position, [a.position for a in expected.actuators().values()], atol=1e-7)
     root, tip = pose_in_root(tree(messages), 'tip')
     assert root == 'world'
-    expected = described.base.matrix() @ described.tip_pose(described.rest_shape(21))
-    assert_allclose(tip, expected, atol=1e-9)
+    assert_allclose(tip, described.base.matrix() @ expected.tip_pose(), atol=1e-6)
     position = messages['/simulator/backbone'][-1].tip.position
-    assert_allclose(described.base.matrix() @ (position.x, position.y, position.z, 1.0),
-                    expected[:, 3], atol=1e-9)
+    assert_allclose((position.x, position.y, position.z), expected.tip_pose()[:3, 3], atol=1e-6)
 
 
 def test_two_robots_live_side_by_side(start_node, listener):
@@ -308,12 +317,14 @@ def test_a_bad_robot_leaves_a_managed_node_unconfigured_and_up(start_node, liste
 
 def test_parameters_are_described_with_unit_and_range(start_node, listener):
     start_node('simulator')
-    names = ['robot', 'frame_prefix', 'parent_frame', 'stations', 'publish_rate', 'autostart']
+    live = ['time_scale', 'publish_rate', 'joint_state_rate', 'command_timeout', 'on_timeout']
+    names = ['robot', 'frame_prefix', 'parent_frame', 'stations', 'step_rate', 'publish_clock',
+             'autostart', *live]
     request = DescribeParameters.Request(names=names)
     answer = listener.call(DescribeParameters, '/simulator/describe_parameters', request)
     described = {d.name: d for d in answer.descriptors}
     assert all(d.description for d in described.values())
-    assert [n for n in names if not described[n].read_only] == ['publish_rate']
+    assert [n for n in names if not described[n].read_only] == live
     assert described['publish_rate'].type == ParameterType.PARAMETER_DOUBLE
     assert '[Hz]' in described['publish_rate'].description
     assert described['publish_rate'].floating_point_range[0].to_value == 1000.0
@@ -331,11 +342,16 @@ def test_the_rate_can_change_live_and_nonsense_is_refused(start_node, listener):
 
     assert set_parameter('publish_rate', 20.0).successful
     listener.spin(0.5)
-    messages['/tf'].clear()
-    listener.spin(2.0)
-    assert len(messages['/tf']) / 2.0 == pytest.approx(20.0, rel=0.1)
+    for _ in range(4):  # a busy machine may have a bad moment
+        messages['/tf'].clear()
+        listener.spin(2.0)
+        if len(messages['/tf']) / 2.0 == pytest.approx(20.0, rel=0.1):
+            break
+    else:
+        raise AssertionError(len(messages['/tf']) / 2.0)
     for name, value in (('publish_rate', -1.0), ('publish_rate', float('nan')),
-                        ('publish_rate', 'fast'), ('robot', 'cantilever'), ('stations', 5)):
+                        ('publish_rate', 'fast'), ('robot', 'cantilever'), ('stations', 5),
+                        ('step_rate', 100.0), ('time_scale', -1.0), ('on_timeout', 'dance')):
         assert not set_parameter(name, value).successful, (name, value)
     messages['/tf'].clear()
     assert listener.spin_until(lambda: messages['/tf'])
@@ -379,6 +395,8 @@ def catches(pid, number):
     (['stations:=1'], ['stations', '2 to 999', '1']),
     (['frame_prefix:=/left/'], ['frame_prefix', 'slash', '/left/']),
     (['parent_frame:=base_link'], ['parent_frame', 'base_link']),
+    (['on_timeout:=dance'], ['on_timeout', 'hold', 'relax', 'dance']),
+    (['step_rate:=-5.0'], ['step_rate', '-5.0', '[Hz]']),
 ])
 def test_bad_parameters_end_it_with_one_clear_line(start_node, arguments, words):
     process = start_node('simulator', *(w for a in arguments for w in ('-p', a)))

@@ -8,8 +8,9 @@ import time
 from typing import Optional
 
 from .robot_publisher import RobotPublisher
-from .stepping import Stepper
+from .stepping import Instant, Stepper
 
+IDLE = 0.1  # [s] without a new instant, after which nothing moves
 LAST_WORD = 2.0  # [s] that one instant may take to be published
 
 
@@ -76,32 +77,34 @@ class Publishing:
         return thread is None or not thread.is_alive()
 
     def _run(self, stepper: Stepper) -> None:
-        published, rest = -1, 0.0
+        self._stepper, self._sent, self._shown = stepper, -1, -1
+        self._moved = time.monotonic()
         while not self._ending:
-            now = time.monotonic()
-            instant = stepper.instant
             try:
-                if self.all_else.due(now):
-                    # While nothing moves, the last instant is shown with the present time.
-                    stamp = instant.stamp if instant.number != published else stepper.stamp()
-                    self._publisher.publish_clock(stamp)
-                    self._publisher.publish(instant.snapshot, stamp)
-                    if instant.number == published:
-                        self._publisher.publish_joints(instant.snapshot, stamp)
-                if instant.number != published and self.joints.due(now):
-                    self._publisher.publish_clock(instant.stamp)
-                    self._publisher.publish_joints(instant.snapshot, instant.stamp)
-                    published = instant.number
+                wait = self._publish(stepper.instant, time.monotonic())
             except Exception as error:  # one instant is not worth the node
                 if not self._ending:
                     self._complain(f'could not publish: {type(error).__name__}: {error}')
-                    time.sleep(0.1)
-            rest = self.all_else.wait(time.monotonic())
-            if instant.number != stepper.instant.number:
-                rest = min(rest, self.joints.wait(time.monotonic()))
-                self._fresh.clear()
-                if rest > 0.0:
-                    time.sleep(rest)
-                continue
-            self._fresh.wait(rest)
+                wait = IDLE
+            self._fresh.wait(wait)
             self._fresh.clear()
+
+    def _publish(self, instant: Instant, now: float) -> float:
+        """Publish what is due; return how long nothing will be, unless there is a new instant."""
+        if instant.number != self._sent and self.joints.due(now):
+            self._publisher.publish_clock(instant.stamp)
+            self._publisher.publish_joints(instant.snapshot, instant.stamp)
+            self._sent, self._moved = instant.number, now
+        if instant.number != self._shown and self.all_else.due(now):
+            self._publisher.publish(instant.snapshot, instant.stamp)
+            self._shown = instant.number
+        elif now - self._moved > IDLE and self.all_else.due(now):
+            # Nothing moves: the last instant is shown with the present time.
+            stamp = self._stepper.stamp()
+            self._publisher.publish_clock(stamp)
+            self._publisher.publish_joints(instant.snapshot, stamp)
+            self._publisher.publish(instant.snapshot, stamp)
+        waits = [IDLE] if now - self._moved <= IDLE else [self.all_else.wait(now)]
+        waits += [beat.wait(now) for beat, done in (
+            (self.joints, self._sent), (self.all_else, self._shown)) if done != instant.number]
+        return min(waits)

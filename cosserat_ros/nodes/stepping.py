@@ -26,6 +26,7 @@ from .trajectory import Trajectory
 CATCH_UP = 0.1  # [s] of lateness that is made up for
 BEHIND = 5      # steps of lateness that are made up for, where they are longer
 PATIENCE = 0.05  # [s] at most until another's clock is looked at
+BREATH = 1e-3   # [s] to rest, after ten times as long without any, as fast as possible
 LAST_WORD = 2.0  # [s] that a step may take when it is told to end
 
 
@@ -214,7 +215,7 @@ class Stepper:
         return 1e-9 * (stamp - self._clock.now().nanoseconds) * scale
 
     def _run(self) -> None:
-        schedule, source = Schedule(self._now()), self._follows
+        schedule, source, rested = Schedule(self._now()), self._follows, time.monotonic()
         while not self._ending:
             self._run_errands()
             if self.paused:
@@ -235,8 +236,9 @@ class Stepper:
             self._step()
             self.status.slowest = max(self.status.slowest, time.monotonic() - begun)
             self.status.overruns += schedule.next(self._now(), period)
-            if not scale:
-                time.sleep(0.0)  # others want to run too
+            if not scale and time.monotonic() - rested > 10.0 * BREATH:
+                time.sleep(BREATH)  # others want to run too
+                rested = time.monotonic()
 
     def _wait(self, seconds: Optional[float]) -> None:
         self._wake.wait(seconds)
