@@ -118,9 +118,10 @@ def test_robots_are_told_apart_by_namespace(simulator, title):
 
 
 def test_the_simulators_state_is_said_whatever_keys_it_has():
-    facts = {'real-time factor': '0.51', 'overruns': '3', 'simulated time [s]': '2.04'}
+    facts = {'real-time factor': '0.51', 'overruns': '3', 'simulated time [s]': '2.04',
+             'failed steps': '0', 'rejected commands': '2'}
     assert state_lines(DiagnosticStatus(), facts, False) == (
-        True, ['running, 0.51 × real time, at 2.0 s', 'overruns 3'])
+        True, ['running, 0.51 × real time, at 2.0 s', 'overruns 3, rejected commands 2'])
     assert state_lines(None, {'real-time factor': 'none'}, True) == (True, ['paused'])
     late = DiagnosticStatus(level=DiagnosticStatus.WARN, message='too slow')
     assert state_lines(late, {}, False) == (False, ['running', 'too slow'])

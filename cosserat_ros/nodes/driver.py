@@ -41,7 +41,8 @@ EFFORTS = {            # what an actuator exerts: title of its chart, and size o
     ActuatorInfo.TENDON: ('tension [N]', 1.0),
     ActuatorInfo.CHAMBER: ('pressure [kPa]', 1e3),
     ActuatorInfo.LEG: ('force in legs [N]', 1.0)}
-COUNTED = 'overruns', 'failed steps', 'rejected commands', 'residual', 'iterations'
+ALWAYS_SAID = 'overruns', 'iterations', 'residual'  # of the diagnostics
+SAID_IF_ANY = 'failed steps', 'rejected commands'
 
 
 class Driver:
@@ -329,7 +330,8 @@ def state_lines(
         lines[0] += f', {factor:.2f} × real time'
     if simulated is not None:
         lines[0] += f', at {simulated:.1f} s'
-    counted = [f'{key} {facts[key]}' for key in COUNTED if key in facts]
+    counted = [f'{key} {facts[key]}' for key in ALWAYS_SAID if key in facts]
+    counted += [f'{key} {facts[key]}' for key in SAID_IF_ANY if facts.get(key, '0') != '0']
     if counted:
         lines.append(', '.join(counted))
     if diagnosis is None:
