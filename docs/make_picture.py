@@ -20,16 +20,22 @@ CHROMIUM = ('chromium', 'chromium-browser', 'google-chrome')
 SOFTWARE_WEBGL = ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader',
                   '--enable-unsafe-swiftshader']
 START = 60_000  # [ms] until the robot is there at the latest
-SETTLED = 4000  # [ms] until the scene stands, and until the arm does
-PULLED = {0: 0.45, 1: 0.25}  # which sliders are moved, and to which part of their range
+SETTLED = 4000  # [ms] until the scene stands
+SWUNG = 2000    # [ms] until the arm does; its trail is still to be seen then
+PULLED = {0: 0.2, 1: 0.12}  # which sliders are moved, and to which part of their range
 
 
 def pull(page: Page, number: int, part: float) -> None:
     """Move one of the actuators' sliders, by its number, to a part of its range."""
     name = page.locator('label', has_text=re.compile(r' \[N\]$')).nth(number)
-    box = page.locator(f'[id="{name.get_attribute("for")}"]').bounding_box()
-    assert box is not None
-    page.mouse.click(box['x'] + part * box['width'], box['y'] + 0.4 * box['height'])
+    slider = page.locator(f'[id="{name.get_attribute("for")}"]')
+    track, thumb = slider.bounding_box(), slider.get_by_role('slider').bounding_box()
+    assert track is not None and thumb is not None
+    height = thumb['y'] + thumb['height'] / 2.0
+    page.mouse.move(thumb['x'] + thumb['width'] / 2.0, height)
+    page.mouse.down()
+    page.mouse.move(track['x'] + part * track['width'], height, steps=10)
+    page.mouse.up()
 
 
 def main() -> int:
@@ -53,8 +59,11 @@ def main() -> int:
                 page.wait_for_timeout(SETTLED)
                 for number, part in PULLED.items():
                     pull(page, number, part)
-                page.wait_for_timeout(SETTLED)
+                page.wait_for_timeout(SWUNG)
                 page.get_by_label('Tip target', exact=True).click()
+                page.get_by_text('View', exact=True).first.click()
+                page.get_by_role('button', name='Fit view').click()
+                page.get_by_text('Drive', exact=True).first.click()
                 page.mouse.move(10, 10)  # off the sliders, which would explain themselves
                 # That there is no graphics card is no news of the robot.
                 page.add_style_tag(content='.mantine-Notification-root { display: none }')

@@ -338,10 +338,10 @@ class Viewer(Node):
 
     def _report(self) -> None:
         """Bring the panel, the floor and the first view up to date."""
-        if not self._page.watched:
-            return
         now = time.monotonic()
         self._page.scene.frame_view(now)
+        if not self._page.watched:
+            return
         panel = self._page.panel
         panel.set_groups(self._page.scene.groups())
         panel.set_joints({

@@ -75,8 +75,7 @@ class RobotControls:
     def _add_slider(self, index: int, one: SliderRange, orders: Orders) -> Any:
         slider = self._gui.add_slider(
             f'{one.name} [{one.unit}]', one.low, one.high, one.step, one.rest,
-            marks=((one.low, f'{one.low:g}'), (one.high, f'{one.high:g}')),
-            hint=f'From {one.low:g} to {one.high:g} {one.unit}; at rest {one.rest:g} {one.unit}')
+            marks=((one.low, f'{one.low:g}'), (one.high, f'{one.high:g}')))
 
         @slider.on_update
         async def _(event: Any) -> None:  # awaited, so that moves keep their order

@@ -50,7 +50,7 @@ class Scene:
         self._touched: set[tuple] = set()
         self._count = 0
         self._framed = Bounds()   # what the floor and the camera are made for
-        self._fitted: set[int] = set()
+        self._met: dict[int, float] = {}  # pages that look, and since when [s]
         self._seen_since = math.inf
         self.bounds = Bounds()
         self._light()
@@ -305,17 +305,17 @@ class Scene:
             camera.position, camera.look_at = position, look_at
             camera.near, camera.far = near, far
             if now - self._seen_since < 1.0:
-                self._fitted.clear()
+                self._met.clear()
         clients = self._server.get_clients()
-        self._fitted &= clients.keys()
-        for number in clients.keys() - self._fitted:
-            self.fit(clients[number])
+        self._met = {number: self._met.get(number, now) for number in clients}
+        for number, since in self._met.items():
+            if now - since < 1.0:  # a page may overlook what comes while it starts
+                self.fit(clients[number])
 
     def fit(self, client: Any) -> None:
         """Move one page's camera to where everything is seen."""
         if not self._framed:
             return
-        self._fitted.add(client.client_id)
         position, look_at, near, far = self._stand(client.camera.aspect)
         with client.atomic():
             client.camera.near, client.camera.far = near, far
