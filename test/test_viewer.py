@@ -1,18 +1,17 @@
 """The viewer as its users meet it: a process, real DDS, and a page in a real browser."""
 
-import io
 import math
 import re
-import shutil
 import signal
 import socket
 import struct
 import threading
 import time
 
+from browser import address, open_browser, Page
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, TransformStamped
-from hypothesis import given, strategies as st
+from hypothesis import given, HealthCheck, settings, strategies as st
 from listener import Listener
 import numpy as np
 from numpy.testing import assert_allclose
@@ -26,19 +25,14 @@ from std_msgs.msg import ColorRGBA
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
+from cosserat_ros.nodes.feeds import Feed, joint_rows, title
 from cosserat_ros.nodes.message_reader import read_markers, read_transforms
 from cosserat_ros.nodes.page import geometry
 from cosserat_ros.nodes.page.scene import round_length
-from cosserat_ros.nodes.viewer import Feed, joint_rows, title
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LOOPBACK = '0100007F'  # 127.0.0.1, as the kernel writes it
-CHROMIUM = next(filter(None, map(shutil.which, (
-    'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'))), None)
-FLAGS = (
-    '--no-sandbox --use-gl=angle --use-angle=swiftshader --disable-gpu-sandbox --no-first-run '
-    '--disable-background-networking --disable-component-update --disable-sync').split()
 
 
 # --- Messages -----------------------------------------------------------------------------------
@@ -62,6 +56,8 @@ def transform(child, parent, position=(0.0, 0.0, 0.0), rotation=(0.0, 0.0, 0.0, 
     return message
 
 
+# A machine that does other things too is no fault of ours.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 number = st.floats(width=32)
 name = st.text(st.characters(codec='utf-8', exclude_characters='\0'), max_size=9)
 point = st.builds(Point, x=number, y=number, z=number)
@@ -87,6 +83,7 @@ def marker_messages(draw):
     return message
 
 
+@PATIENT
 @given(st.lists(marker_messages(), max_size=4))
 def test_markers_are_read_as_rclpy_would(messages):
     data = serialize_message(MarkerArray(markers=messages))
@@ -104,6 +101,7 @@ def test_markers_are_read_as_rclpy_would(messages):
             read.colors, np.reshape([(c.r, c.g, c.b, c.a) for c in message.colors], (-1, 4)))
 
 
+@PATIENT
 @given(st.lists(st.tuples(name, name, st.tuples(*[number] * 7)), max_size=4))
 def test_transforms_are_read_as_rclpy_would(edges):
     message = TFMessage(transforms=[
@@ -113,6 +111,7 @@ def test_transforms_are_read_as_rclpy_would(edges):
     np.testing.assert_array_equal([edge[2] for edge in read], [edge[2] for edge in edges])
 
 
+@PATIENT
 @given(marker_messages(), st.data())
 def test_a_cut_message_is_an_error_and_nothing_worse(message, data):
     whole = serialize_message(message)
@@ -128,10 +127,11 @@ def test_joint_states_have_four_digits_and_gaps():
 
 
 def test_the_page_is_named_after_the_robots():
-    assert title(['/arm/markers', '/arm/joint_states', '/joint_states']) == 'arm'
-    assert title(['/a/markers', '/b/sim/markers']) == 'a, b/sim'
-    assert title(['/markers']) == 'markers'
-    assert title([]) == 'viewer'
+    assert title([], ['/arm/markers', '/arm/joint_states', '/joint_states']) == 'arm'
+    assert title([], ['/a/markers', '/b/sim/markers']) == 'a, b/sim'
+    assert title([], ['/markers']) == 'markers'
+    assert title([], []) == 'viewer'
+    assert title(['left: arm', 'right: arm'], ['/markers']) == 'left: arm, right: arm'
 
 
 # --- What a topic holds -------------------------------------------------------------------------
@@ -273,18 +273,6 @@ def test_floors_have_round_cells(length, rounded):
 
 
 # --- The process --------------------------------------------------------------------------------
-
-
-def address(viewer, timeout=20.0):
-    """Wait until a viewer says where it is; return its address and port."""
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        found = re.search(r'http://127\.0\.0\.1:(\d+)$', viewer.output(), re.M)
-        if found:
-            return found[0], int(found[1])
-        assert viewer.process.poll() is None, viewer.output()
-        time.sleep(0.05)
-    raise AssertionError(f'no address after {timeout} s: {viewer.output()}')
 
 
 def listening(port):
@@ -464,42 +452,8 @@ def test_what_is_no_data_is_left_out_with_few_words(start_node, source):
 @pytest.fixture(scope='module')
 def browser():
     """Return a headless browser that draws in software."""
-    if CHROMIUM is None:
-        pytest.skip('no Chromium or Chrome on this machine to open the page in')
-    api = pytest.importorskip('playwright.sync_api', reason='playwright is not installed')
-    with api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with open_browser() as browser:
         yield browser
-        browser.close()
-
-
-class Page:
-    """The viewer's page, as a user sees it."""
-
-    def __init__(self, browser, url):
-        self.page = browser.new_page(viewport={'width': 700, 'height': 400})
-        self.page.set_default_timeout(60_000)
-        self.problems = []
-        self.page.on('pageerror', lambda error: self.problems.append(str(error)))
-        self.page.goto(url)
-
-    def status(self):
-        """Return the first line of the panel."""
-        return self.page.get_by_role('status').first.inner_text().splitlines()[0]
-
-    def wait_for(self, condition, timeout=60.0):
-        """Wait until a condition holds; tell whether it does."""
-        deadline = time.monotonic() + timeout
-        while not condition() and time.monotonic() < deadline:
-            self.page.wait_for_timeout(200)
-        return condition()
-
-    def magenta(self):
-        """Count the pixels of the markers' color."""
-        from PIL import Image
-        picture = Image.open(io.BytesIO(self.page.screenshot())).convert('RGB')
-        red, green, blue = np.moveaxis(np.asarray(picture, int), 2, 0)
-        return int(((red > 100) & (blue > 100) & (green < 60)).sum())
 
 
 @pytest.fixture
@@ -520,7 +474,8 @@ def test_the_page_follows_a_robot_that_comes_goes_and_returns(viewer_and_page, s
     robot = source()
     assert page.wait_for(lambda: re.search('receiving: 6 frames, 4 markers', page.status()))
     assert page.wait_for(lambda: page.magenta() > 500), 'the robot is not to be seen'
-    panel = page.page.locator('body').inner_text()
+    page.open_tab('View')
+    panel = page.text()
     for text in ('arm', '/arm/markers', 'backbone', 'tendon_a', 'tendon_<b>', '0.01235'):
         assert text in panel
 
@@ -531,7 +486,7 @@ def test_the_page_follows_a_robot_that_comes_goes_and_returns(viewer_and_page, s
 
     robot.close()
     assert page.wait_for(lambda: 'no data for' in page.status())
-    assert page.wait_for(lambda: 'publisher gone' in page.page.locator('body').inner_text())
+    assert page.wait_for(lambda: 'publisher gone' in page.text())
     assert page.wait_for(lambda: page.magenta() == 0), 'a robot that left is to be seen'
 
     source(markers=2)

@@ -1,38 +1,44 @@
 """
-The node that shows on a web page what RViz would: markers, frames and joint states.
+The node that shows robots on a web page and drives them from there.
 
-It takes everything from topics, so that any source of them will do, started before or after.
+It shows what RViz would: markers, frames and joint states. It takes everything from topics, so
+that any source of them will do, started before or after.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+import contextlib
 import errno
-from functools import partial
 import importlib.util
 import logging
 import math
+from queue import Empty, SimpleQueue
 import socket
 import struct
 import time
 from typing import Any, Optional
 
+from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
+from rclpy.callback_groups import CallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
-from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
+
+from cosserat_ros.msg import RobotInfo
 
 from ..errors import CosseratError
+from .driver import Driver
+from .feeds import ALWAYS, DEPTH, DRAWN, Feed, joint_rows, matching_qos, same_service, SEEN, title
 from .frame_tree import FrameTree, plain_name
-from .message_reader import read_markers, read_transforms
+from .message_reader import read_transforms
 from .page import Page
-from .page.geometry import Marker
 from .parameters import declare, Parameter
 from .process import run
 
@@ -45,116 +51,37 @@ PARAMETERS = (
     Parameter('show_frames', False, 'draw the axes of every frame [-]', live=True),
 )
 
-DEPTH = 100      # of every subscription
-SILENCE = 2.0    # [s] without data after which the page says so
-GONE = 3.0       # [s] after which what a publisher said goes with it
-NOTICED = 2.0    # [s] within which a new publisher is found; its first messages may be faster
-UNWATCHED = 0.5  # [s] between scene updates that nobody looks at
-JOINTS = 200     # that a table shows at most
-SEEN = {         # types of topic that are shown
-    'visualization_msgs/msg/MarkerArray': MarkerArray,
-    'visualization_msgs/msg/Marker': MarkerMessage,
-    'sensor_msgs/msg/JointState': JointState}
+SILENCE = 2.0            # [s] without data after which the page says so
+UNWATCHED = 0.5          # [s] between scene updates that nobody looks at
+DRIVE_PERIOD = 0.05      # [s] at least between updates of sliders, charts and trails
 
 
 class StartError(CosseratError):
     """The viewer cannot start, for the reason given in one line."""
 
 
-# ---------------------------------------------------------------- topics
+class Unhurried(CallbackGroup):
+    """
+    Subscriptions that nobody waits for: their messages are taken when it is time to draw.
+
+    To wake for each message costs ten times as much as to take it, and a robot's joints may be
+    said a thousand times per second.
+    """
+
+    def can_execute(self, entity: Any) -> bool:
+        """Keep them from being waited for."""
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        """Never begin."""
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        """Never end."""
 
 
-@dataclass
-class Feed:
-    """One topic that is listened to. Times are of the monotonic clock."""
-
-    type: type
-    subscription: Any = None
-    publishers: dict[bytes, float] = field(default_factory=dict)  # and since when [s]
-    left: float = math.inf   # [s] when a publisher went whose content is still there
-    last: float = -math.inf  # [s] when the last message came
-    count: int = 0           # messages since the rate was last measured
-    rate: float = 0.0        # [Hz]
-    markers: dict[tuple[str, int], Marker] = field(default_factory=dict)
-    newest: bytes = b''      # JointState, not yet read
-
-    def apply(self, data: bytes, now: float) -> None:
-        """Carry out what a marker message says."""
-        for action, marker in read_markers(data, self.type is MarkerArray, now):
-            if action == MarkerMessage.DELETEALL:
-                self.markers.clear()
-            elif action == MarkerMessage.DELETE:
-                self.markers.pop((marker.namespace, marker.number), None)
-            else:
-                self.markers[marker.namespace, marker.number] = marker
-
-    def drop(self, old: Callable[[Marker], bool]) -> bool:
-        """Drop some of the markers; tell whether there were any."""
-        keys = [key for key, marker in self.markers.items() if old(marker)]
-        for key in keys:
-            del self.markers[key]
-        return bool(keys)
-
-    def meet(self, publishers: Iterable[bytes], now: float) -> float:
-        """
-        Learn who publishes now.
-
-        Returns
-        -------
-        float
-            Time [s] before which nobody who is still there said anything, some time after
-            somebody has left; else minus infinity.
-
-        """
-        known = self.publishers
-        self.publishers = {name: known.get(name, now) for name in publishers}
-        if known.keys() - self.publishers:
-            self.left = now
-        if not now - self.left > GONE:
-            return -math.inf
-        self.left = math.inf
-        return min(self.publishers.values(), default=math.inf) - NOTICED
-
-
-def matching_qos(publishers: list) -> QoSProfile:
-    """Strictest quality of service that every publisher of a topic can serve."""
-    offers = [publisher.qos_profile for publisher in publishers]
-    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
-    latched = reliable and all(
-        offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
-    return QoSProfile(
-        depth=DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
-
-
-def same_service(qos: QoSProfile, subscription: Any) -> bool:
-    """Tell whether a subscription already has a quality of service."""
-    used = subscription.qos_profile
-    return (qos.reliability, qos.durability) == (used.reliability, used.durability)
-
-
-def joint_rows(data: bytes) -> list[tuple[str, str, str, str]]:
-    """Name, position, velocity and effort of every joint in a JointState, as text."""
-    state = deserialize_message(data, JointState)
-
-    def shown(values: Any, index: int) -> str:
-        return f'{values[index]:.4g}' if len(values) == len(state.name) else '–'
-
-    return [
-        (name, shown(state.position, i), shown(state.velocity, i), shown(state.effort, i))
-        for i, name in enumerate(state.name[:JOINTS])]
-
-
-def title(topics: list[str]) -> str:
-    """Name the page after the robots that are shown: the namespaces of the topics."""
-    names = [topic.strip('/').rpartition('/')[0] for topic in topics]
-    names = list(dict.fromkeys(filter(None, names))) or [topic.strip('/') for topic in topics]
-    more = f' and {len(names) - 3} more' if len(names) > 3 else ''
-    return ', '.join(names[:3]) + more or 'viewer'
-
-
-# ---------------------------------------------------------------- the node
+def no_callback(_: bytes) -> None:
+    """Stand where rclpy wants a callback."""
 
 
 class Viewer(Node):
@@ -173,12 +100,14 @@ class Viewer(Node):
         self._waiting = True                # for the first transforms
         self._changed = True                # since the scene was drawn
         self._drawn: tuple = ()             # switches as the scene was drawn
-        self._drawn_at = -math.inf
+        self._drawn_at = self._driven_at = -math.inf
         self._started = self._measured = time.monotonic()
-        for topic, durability in (('/tf', DurabilityPolicy.VOLATILE),
-                                  ('/tf_static', DurabilityPolicy.TRANSIENT_LOCAL)):
-            self._listen(topic, TFMessage, QoSProfile(
-                depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE, durability=durability))
+        self._unhurried = Unhurried()
+        self._drivers: dict[str, Driver] = {}  # by the topic that tells of the robot
+        self._orders: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._ordered = self.create_guard_condition(self._obey)
+        for topic, (kind, qos) in ALWAYS.items():
+            self._listen(topic, kind, qos)
         self._draw_timer = self.create_timer(1.0 / self._value('max_rate'), self._draw)
         self.create_timer(0.2, self._report)
         self.create_timer(1.0, self._discover)
@@ -204,9 +133,7 @@ class Viewer(Node):
 
     def _apply_parameters(self, parameters: list[RosParameter]) -> None:
         for parameter in parameters:
-            if parameter.name == 'max_rate':
-                self._draw_timer.timer_period_ns = int(1e9 / parameter.value)
-            elif parameter.name == 'show_frames':
+            if parameter.name == 'show_frames':
                 self._show_frames = self._page.panel.frames.value = parameter.value
         self._changed = True
 
@@ -224,18 +151,34 @@ class Viewer(Node):
         if feed.subscription is not None:
             self.destroy_subscription(feed.subscription)
         feed.subscription = self.create_subscription(
-            kind, topic, partial(self._hear, topic, feed), qos, raw=True,
-            # Each event to wait for costs as much as a message; we follow the publishers anyway.
+            kind, topic, no_callback, qos, raw=True, callback_group=self._unhurried,
+            # We follow the publishers anyway.
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
+
+    def _take(self) -> None:
+        """Take all messages that have come since the last time."""
+        for topic, feed in self._feeds.items():
+            for _ in range(DEPTH):  # and not for ever, whoever sends faster than we take
+                taken = feed.subscription.handle.take_message(feed.type, True)
+                if taken is None:
+                    break
+                self._hear(topic, feed, taken[0])
 
     def _hear(self, topic: str, feed: Feed, data: bytes) -> None:
         """Store what a message says; drawing comes later."""
         now = feed.last = time.monotonic()
         feed.count += 1
-        self._changed |= feed.type is not JointState
+        self._changed |= feed.type in DRAWN
         try:
             if feed.type is JointState:
                 feed.newest = data
+            elif feed.type is RobotInfo:
+                feed.newest = data
+                self._meet_robot(topic, deserialize_message(data, RobotInfo))
+            elif feed.type is DiagnosticArray:
+                array: Any = deserialize_message(data, DiagnosticArray)
+                for driver in self._drivers.values():
+                    driver.diagnose(array.status)
             elif feed.type is TFMessage:
                 for parent, child, values in read_transforms(data):
                     self._transforms[child] = parent, values, topic, now
@@ -254,8 +197,10 @@ class Viewer(Node):
         elapsed, self._measured = now - self._measured, now
         for feed in self._feeds.values():
             feed.rate, feed.count = feed.count / elapsed, 0
-        self._page.panel.set_title(title([
-            topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
+        self._page.panel.set_title(title(
+            [driver.title for driver in self._drivers.values()],
+            [topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
+        self._page.panel.set_robots(len(self._drivers))
 
     def _follow(self, topic: str, kind: type, now: float) -> None:
         """Keep up with a topic's publishers."""
@@ -263,7 +208,7 @@ class Viewer(Node):
         feed = self._feeds.get(topic)
         if publishers:
             self._notes.pop(topic, None)
-            qos = matching_qos(publishers)
+            qos = matching_qos(publishers, kind)
             if feed is None:
                 self._listen(topic, kind, qos)
             elif kind is not TFMessage and not same_service(qos, feed.subscription):
@@ -284,10 +229,44 @@ class Viewer(Node):
         if feed.last < before:
             removed |= bool(feed.newest)
             feed.newest = b''
+            if topic in self._drivers:
+                self._drivers.pop(topic).close()
         if not feed.publishers:
             self._page.scene.clear(topic)
             if removed:
                 self._notes[topic] = f'{topic}: publisher gone, its content removed'
+
+    # ------------------------------------------------------------ driving
+
+    def _meet_robot(self, topic: str, info: RobotInfo) -> None:
+        """Offer controls for a robot that is new, or was started again."""
+        driver = self._drivers.get(topic)
+        if driver is not None and driver.info == info:
+            driver.start_anew()
+            return
+        if driver is not None:
+            self._drivers.pop(topic).close()
+        self._drivers[topic] = Driver(
+            self, self._page, topic.rpartition('/')[0], info, self._order)
+        self._page.panel.set_robots(len(self._drivers))
+
+    def _order(self, action: Callable[[], None]) -> None:
+        """Have something done in the thread that spins; from any thread."""
+        self._orders.put(action)
+        with contextlib.suppress(rcl.InvalidHandle):  # too late: the node is going
+            self._ordered.trigger()
+
+    def _obey(self) -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                self._orders.get_nowait()()
+
+    def _drive(self, now: float) -> None:
+        """Keep what belongs to one robot up to date."""
+        fixed = self._fixed_frame()
+        with self._page.server.atomic():
+            for driver in self._drivers.values():
+                driver.update(now, self._feeds.get(driver.joint_topic), self._tree, fixed)
 
     # ------------------------------------------------------------ showing
 
@@ -295,8 +274,10 @@ class Viewer(Node):
         """Bring the scene up to date, if there is news."""
         now = time.monotonic()
         watched = self._page.watched
-        if not watched and now - self._drawn_at < UNWATCHED:
-            return
+        period = 1.0 / self._value('max_rate') if watched else UNWATCHED
+        if self._draw_timer.timer_period_ns != int(1e9 * period):
+            self._draw_timer.timer_period_ns = int(1e9 * period)
+        self._take()
         self._take_over_switch()
         self._place_frames()
         for feed in self._feeds.values():
@@ -306,6 +287,9 @@ class Viewer(Node):
         if self._changed or switches != self._drawn:
             self._changed, self._drawn, self._drawn_at = False, switches, now
             self._draw_scene(*switches[:3])
+        if watched and now - self._driven_at > DRIVE_PERIOD:
+            self._driven_at = now
+            self._drive(now)
 
     def _place_frames(self) -> None:
         """Hang the newest transforms into the tree."""
@@ -356,15 +340,20 @@ class Viewer(Node):
         """Bring the panel, the floor and the first view up to date."""
         now = time.monotonic()
         self._page.scene.frame_view(now)
+        if not self._page.watched:
+            return
         panel = self._page.panel
         panel.set_groups(self._page.scene.groups())
         panel.set_joints({
-            topic: joint_rows(feed.newest) for topic, feed in self._feeds.items() if feed.newest})
+            topic: joint_rows(feed.newest) for topic, feed in self._feeds.items()
+            if feed.newest and feed.type is JointState})
         panel.set_status(*self._status(now))
+        for driver in self._drivers.values():
+            driver.report(now, self._feeds.get(driver.joint_topic))
 
     def _status(self, now: float) -> tuple[bool, list[str]]:
         """Whether all is well, and the lines that say how it is."""
-        streams = [feed for feed in self._feeds.values() if feed.type is not JointState]
+        streams = [feed for feed in self._feeds.values() if feed.type in DRAWN]
         frames = len(self._tree.frames)
         markers = sum(len(feed.markers) for feed in streams)
         quiet = now - max(feed.last for feed in streams)
@@ -377,7 +366,7 @@ class Viewer(Node):
         else:
             rate = max(feed.rate for feed in streams)
             lines = [f'receiving: {frames} frames, {markers} markers, {rate:.0f} Hz']
-        if frames or markers:
+        if self._lost or len(self._tree.roots) > 1:
             lines.append(f'fixed frame: {self._fixed_frame()}')
         if self._lost:
             lines.append('no transform from: ' + ', '.join(sorted(self._lost)[:5]))

@@ -1,11 +1,16 @@
-"""The viewer's web page: a scene of markers and frames, and a panel beside it."""
+"""The viewer's web page: a scene of markers and frames, and a panel that drives the robots."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import Thread
 
+from .charts import Charts, Lines
 from .panel import Panel
+from .ranges import SliderRange
+from .robot_controls import Orders, RobotControls
 from .scene import Scene
+from .trail import Trail
 
 
 class Page:
@@ -40,6 +45,21 @@ class Page:
     def watched(self) -> bool:
         """Tell whether anybody looks."""
         return bool(self.server.get_clients())
+
+    def add_controls(
+        self, title: str, sliders: Sequence[SliderRange], length: float, orders: Orders,
+    ) -> RobotControls:
+        """Make a place from which a robot of some length [m] is driven."""
+        return RobotControls(
+            self.server, self.panel.drive, title, sliders, length, orders)
+
+    def add_charts(self, title: str, charts: Sequence[Lines]) -> Charts:
+        """Make a place for a robot's charts."""
+        return Charts(self.server.gui, self.panel.charts, title, charts)
+
+    def add_trail(self, length: float) -> Trail:
+        """Make a trail for the tip of a robot of some length [m]."""
+        return Trail(self.server.scene, length)
 
     def close(self, patience: float = 1.0) -> None:
         """Stop serving, without waiting [s] for browsers that do not say goodbye."""

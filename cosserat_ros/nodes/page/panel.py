@@ -1,21 +1,36 @@
-"""The panel beside the scene: status, switches, joint states."""
+"""The panel beside the scene: how it goes, what drives the robots, charts, and what is shown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from .scene import Scene
+from .words import joint_table, remark, status
 
-# On a phone viser's panel covers the lower part of the scene; leave the robot most of it.
+# On a phone viser's panel covers the lower part of the scene; leave the robot the greater part of
+# the screen, and let the panel be as wide as that.
 PHONE = """<style>@media (max-width: 36em) {
-  .mantine-Paper-root[style*="max-height: 60%"] { max-height: 32% !important; }
+  .mantine-Paper-root[style*="max-height: 60%"] {
+    max-height: 42% !important; width: 100% !important; }
+  .mantine-Paper-root[style*="max-height: 60%"] [style*="width: 20em"] { width: 100% !important; }
 }</style>"""
+NO_ROBOT = ('No robot to drive yet: one shows here as soon as its simulator publishes what it is '
+            '(cosserat_ros/msg/RobotInfo).')
 
 
 class Panel:
-    """What stands beside the scene: status, switches, joint states."""
+    """
+    What stands beside the scene.
+
+    Parameters
+    ----------
+    server : viser.ViserServer
+    scene : Scene
+    show_frames : bool
+        Whether the switch for frames is on at first.
+
+    """
 
     def __init__(self, server: Any, scene: Scene, show_frames: bool) -> None:
         self._gui = gui = server.gui
@@ -29,21 +44,36 @@ class Panel:
         gui.main_panel.dock_right()  # beside the scene, not over it
         gui.add_html(PHONE, order=-1)
         self._status = gui.add_html('', order=0)
-        with gui.add_folder('View', order=1):
-            fit = gui.add_button('Fit view')
-            self.frames = gui.add_checkbox(
-                'Frames', show_frames, hint='Axes of every frame: x red, y green, z blue')
-            self.names = gui.add_checkbox('Frame names', False)
-            self.size = gui.add_slider(
-                'Axis size [%]', 1.0, 30.0, 0.5, 6.0, hint="Of the scene's radius")
-        self._joints_folder = gui.add_folder('Joint states', order=3, visible=False)
+        tabs = gui.add_tab_group(order=1)
+        self.drive = tabs.add_tab('Drive')
+        self.charts = tabs.add_tab('Charts')
+        self.view = tabs.add_tab('View')
+        with self.drive:
+            self._nobody = gui.add_html(remark(NO_ROBOT))
+        with self.charts:
+            self.draw_charts = gui.add_checkbox(
+                'Draw charts', True, hint='Of the last ten seconds; costs some computing')
+        with self.view:
+            self._add_view(show_frames)
+
+    def _add_view(self, show_frames: bool) -> None:
+        gui = self._gui
+        fit = gui.add_button('Fit view')
+        self.frames = gui.add_checkbox(
+            'Frames', show_frames, hint='Axes of every frame: x red, y green, z blue')
+        self.names = gui.add_checkbox('Frame names', False)
+        self.size = gui.add_slider(
+            'Axis size [%]', 1.0, 30.0, 0.5, 6.0, hint="Of the scene's radius")
+        self.trail = gui.add_checkbox('Tip trail', True, hint='Where the tip has been')
+        self.trail_length = gui.add_slider('Trail [s]', 1.0, 60.0, 1.0, 5.0)
+        self._joints_folder = gui.add_folder('Joint states', order=1e9, visible=False)
         with self._joints_folder:
             self._joints = gui.add_html('')
 
         @fit.on_click
         def _(event: Any) -> None:
             if event.client is not None:
-                scene.fit(event.client)
+                self._scene.fit(event.client)
 
     def set_title(self, title: str) -> None:
         """Name the page."""
@@ -53,12 +83,11 @@ class Panel:
 
     def set_status(self, good: bool, lines: Sequence[str]) -> None:
         """Say in one line how it goes, in the others what else there is to know."""
-        dot = '#2f9e44' if good else '#e8590c'
-        notes = ''.join(f'<div style="color:#868e96">{escape(line)}</div>' for line in lines[1:])
-        self._status.content = (
-            '<div role="status" style="font-size:0.85em;padding:0.3em 0.6em;line-height:1.45;'
-            f'overflow-wrap:anywhere"><span style="color:{dot}">&#9679;</span> '
-            f'{escape(lines[0])}{notes}</div>')
+        self._status.content = status(good, lines)
+
+    def set_robots(self, number: int) -> None:
+        """Say how many robots there are to drive."""
+        self._nobody.visible = number == 0
 
     def set_groups(self, groups: Iterable[tuple[str, str]]) -> None:
         """Offer a switch for every (topic, namespace)."""
@@ -74,7 +103,8 @@ class Panel:
 
     def _add_switch(self, topic: str, namespace: str) -> Any:
         if topic not in self._folders:
-            self._folders[topic] = self._gui.add_folder(topic, order=2)
+            with self.view:
+                self._folders[topic] = self._gui.add_folder(topic)
         group = topic, namespace
         with self._folders[topic]:
             switch = self._gui.add_checkbox(
@@ -87,21 +117,3 @@ class Panel:
         self._joints_folder.visible = bool(topics)
         self._joints.content = ''.join(
             joint_table(topic, rows) for topic, rows in topics.items())
-
-
-def joint_table(topic: str, rows: Sequence[tuple[str, str, str, str]]) -> str:
-    """HTML of one topic's joints."""
-    cell = 'padding:0.1em 0.35em;text-align:right;white-space:nowrap'
-    name = 'padding:0.1em 0.35em;text-align:left;overflow-wrap:anywhere'
-    head = ''.join(
-        f'<th style="{style};font-weight:600">{title}</th>' for title, style in (
-            ('joint', name), ('position', cell), ('velocity', cell), ('effort', cell)))
-    body = ''.join(
-        f'<tr style="border-top:1px solid #e9ecef"><td style="{name}">{escape(row[0])}</td>'
-        + ''.join(f'<td style="{cell}">{escape(value)}</td>' for value in row[1:]) + '</tr>'
-        for row in rows)
-    return (
-        '<div style="padding:0.2em 0.3em;font-size:0.75em;overflow-x:auto">'
-        f'<div style="color:#868e96;padding:0 0.35em">{escape(topic)}</div>'
-        '<table style="width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums">'
-        f'<tr>{head}</tr>{body}</table></div>')

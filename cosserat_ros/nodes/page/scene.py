@@ -18,6 +18,8 @@ from .geometry import arrows, Bounds, Marker, place, Placed, quaternions, segmen
 
 VIEW = (1.0, -1.0, 0.6)     # from where the camera looks, from x and the right, above
 FIELD = math.radians(40.0)  # [rad] vertical field of view
+PHONE_ASPECT = 0.65         # width over height below which the panel lies over the scene,
+PHONE_FREE = 0.58           # and the part of the height that it leaves free, at the top
 
 
 class Shown(NamedTuple):
@@ -48,7 +50,7 @@ class Scene:
         self._touched: set[tuple] = set()
         self._count = 0
         self._framed = Bounds()   # what the floor and the camera are made for
-        self._fitted: set[int] = set()
+        self._met: dict[int, float] = {}  # pages that look, and since when [s]
         self._seen_since = math.inf
         self.bounds = Bounds()
         self._light()
@@ -188,7 +190,7 @@ class Scene:
         self._show(
             key, (len(points), clear), create, batched_positions=points,
             batched_wxyzs=wxyz, batched_scales=scale.astype(np.float32),
-            batched_colors=_bytes(linear(colors)),
+            batched_colors=as_bytes(linear(colors)),
             batched_opacities=colors[:, 3].astype(np.float32) if clear else None)
 
     def _draw_lines(self, key: tuple, markers: Sequence[Marker], placed: Placed) -> None:
@@ -196,7 +198,7 @@ class Scene:
         self.bounds.add(placed.points)
         self._show(
             key, len(pairs), self._api.add_line_segments, points=placed.points[pairs],
-            colors=_bytes(linear(placed.colors[pairs])), thickness=float(key[2]))
+            colors=as_bytes(linear(placed.colors[pairs])), thickness=float(key[2]))
 
     def _draw_points(self, key: tuple, markers: Sequence[Marker], placed: Placed) -> None:
         self.bounds.add(placed.points)
@@ -206,7 +208,7 @@ class Scene:
                 name, precision='float32', point_shading='flat', **values)
 
         self._show(key, len(placed.points), create, points=placed.points.astype(np.float32),
-                   colors=_bytes(placed.colors), point_size=key[2] / 2.0)  # viser's is a radius
+                   colors=as_bytes(placed.colors), point_size=key[2] / 2.0)  # viser's is a radius
 
     def _draw_text(self, key: tuple, markers: Sequence[Marker], placed: Placed) -> None:
         self.bounds.add(placed.points)
@@ -222,7 +224,7 @@ class Scene:
         points = placed.points
         self.bounds.add(points)
         faces = np.arange(len(points)).reshape(-1, 3)
-        colors = _bytes(placed.colors)
+        colors = as_bytes(placed.colors)
         opacity = float(placed.colors[:, 3].min())
 
         def create(name: str, **values: Any) -> Any:
@@ -232,7 +234,7 @@ class Scene:
         def create_coloured(name: str) -> Any:
             import trimesh  # takes a second to import, and few markers need it
             return self._api.add_mesh_trimesh(name, trimesh.Trimesh(
-                points, faces, vertex_colors=_bytes(placed.colors, 4), process=False))
+                points, faces, vertex_colors=as_bytes(placed.colors, 4), process=False))
 
         if (colors == colors[0]).all():
             self._show(key, len(points), create, vertices=points,
@@ -298,37 +300,52 @@ class Scene:
         if not (self._framed and self.bounds.close_to(self._framed)):
             self._framed = self.bounds
             self._lay_floor()
-            position, near, far = self._stand(1.0)
+            position, look_at, near, far = self._stand(1.0)
             camera = self._server.initial_camera
-            camera.position, camera.look_at = position, self._framed.center
+            camera.position, camera.look_at = position, look_at
             camera.near, camera.far = near, far
             if now - self._seen_since < 1.0:
-                self._fitted.clear()
+                self._met.clear()
         clients = self._server.get_clients()
-        self._fitted &= clients.keys()
-        for number in clients.keys() - self._fitted:
-            self.fit(clients[number])
+        self._met = {number: self._met.get(number, now) for number in clients}
+        for number, since in self._met.items():
+            if now - since < 1.0:  # a page may overlook what comes while it starts
+                self.fit(clients[number])
 
     def fit(self, client: Any) -> None:
         """Move one page's camera to where everything is seen."""
         if not self._framed:
             return
-        self._fitted.add(client.client_id)
-        position, near, far = self._stand(client.camera.aspect)
+        position, look_at, near, far = self._stand(client.camera.aspect)
         with client.atomic():
             client.camera.near, client.camera.far = near, far
             client.camera.fov = FIELD
             client.camera.up_direction = (0.0, 0.0, 1.0)
             client.camera.position = position
-            client.camera.look_at = self._framed.center
+            client.camera.look_at = look_at
 
-    def _stand(self, aspect: float) -> tuple[np.ndarray, float, float]:
-        """Camera's position and clipping distances [m] for a page of some width over height."""
+    def _stand(self, aspect: float) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """
+        Choose a view for a page of some width over height.
+
+        Returns
+        -------
+        (3,) float64, (3,) float64
+            Where the camera is, and what it looks at [m].
+        float, float
+            Its clipping distances [m].
+
+        """
         radius = self._framed.radius
-        half = math.atan(math.tan(FIELD / 2.0) * min(1.0, aspect))
+        free = PHONE_FREE if aspect < PHONE_ASPECT else 1.0
+        half_height = math.tan(FIELD / 2.0)
+        half = math.atan(half_height * min(free, aspect))
         distance = 1.05 * radius / math.sin(half)
-        direction = np.array(VIEW) / np.linalg.norm(VIEW)
-        return self._framed.center + distance * direction, radius / 50.0, 200.0 * radius
+        backwards = np.array(VIEW) / np.linalg.norm(VIEW)
+        upwards = np.array((0.0, 0.0, 1.0)) - backwards[2] * backwards
+        upwards /= np.linalg.norm(upwards)
+        middle = self._framed.center - (1.0 - free) * half_height * distance * upwards
+        return middle + distance * backwards, middle, radius / 50.0, 200.0 * radius
 
     def _lay_floor(self) -> None:
         """Lay a grid under the scene, its cells of a round size, its lines through the origin."""
@@ -353,7 +370,8 @@ def linear(colors: np.ndarray) -> np.ndarray:
     return np.where(colors > 0.04045, ((colors + 0.055) / 1.055) ** 2.4, colors / 12.92)
 
 
-def _bytes(colors: np.ndarray, channels: int = 3) -> np.ndarray:
+def as_bytes(colors: np.ndarray, channels: int = 3) -> np.ndarray:
+    """Return colors from 0 to 255."""
     return np.round(colors[..., :channels] * 255.0).astype(np.uint8)
 
 
