@@ -33,6 +33,7 @@ from .momentum import energy, Momentum, momentum
 from .strain import Discretisation
 from .system import (
     Code,
+    compiled_code,
     CONVERGED,
     Inverse,
     newton,
@@ -44,7 +45,6 @@ from .system import (
     stack,
     System,
     unbalance_and_jacobian,
-    with_code,
 )
 
 _REASONS = {
@@ -167,9 +167,7 @@ class SystemSolver:
         self._given: Loads | None = None        # the last loads, as they came
         self._none = SystemSolver.no_loads(self)
         self._loads = self._none                # and as kernels take them
-        self._code = with_code(System(
-            self._rods, self._paths, self._stacked[1], free, self._drives, self._none,
-            self._platform, Code(0, 0, 0))).code
+        self._code: Code | None = None          # found or compiled when it is needed
         self._equilibrium: System | None = None  # of the present state, while it is one
         self._lay_out()
         self._past, self._last_step = begin(*np.zeros((3, self._scale.size))), 0.0
@@ -344,8 +342,14 @@ class SystemSolver:
             self._drives = drives if same else self._checked(drives, self._drives)
         if self.bases is not self._stacked[0]:
             self._stacked = self.bases, stack(self.bases)
+        if self._code is None:
+            self._code = compiled_code(self.uncompiled())
+        return self.uncompiled()._replace(code=self._code)
+
+    def uncompiled(self) -> System:
+        """Return the present system without the code of its equations."""
         return System(self._rods, self._paths, self._stacked[1], self.free, self._drives,
-                      self._loads, self._platform, self._code)
+                      self._loads, self._platform, Code(0, 0, 0))
 
     def _checked(self, given: Any, expected: Any) -> Any:
         """Return arrays for kernels, which do not look: of one layout, and of expected shape."""

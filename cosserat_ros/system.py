@@ -13,6 +13,7 @@ the inverse of each block, and a 6 x 6 Schur complement for the platform.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,9 @@ from .kinematics import (
     coefficients,
     cross,
     free_base,
-    kinematics,
     rotate,
     rotate_back,
+    State,
     tangent_and_slope,
 )
 from .lie import inverse_left_tangent_so3
@@ -467,18 +468,23 @@ def whole_tangent(tangent: Tangent, moves: bool) -> np.ndarray:
     return A
 
 
-def with_code(system: System) -> System:
-    """Return a system with the code for its types, compiled if need be."""
+def remote_calls(system: System) -> list[tuple[Callable, tuple]]:
+    """Return the functions whose addresses are `Code`, with arguments of the types they get."""
     d, base, loads, paths = (
         one_of(part, 0) for part in (system.rods, system.bases, system.loads, system.paths))
-    q = np.zeros(d.component.size)
-    x = kinematics(d, base, q, q, q)
-    balance = Balance(q, q, x.p, x.p, q, x.Rc)
-    A = np.zeros((1, 1, 1))
-    return system._replace(code=Code(
-        address(residual, d, base, loads, paths, q, q, q, q, q),
-        address(rod_tangent, d, loads, paths, q, x, balance, 0.0, 0.0, x.p),
-        address(equations, system, q, q, q, 0.0, 0.0, True, q, Tangent(A, A, A, x.p))))
+    a, A, AA = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
+    x = State(*[A] * len(State._fields))._replace(Rc=AA)
+    balance = Balance(a, a, A, A, a, AA)
+    return [
+        (residual, (d, base, loads, paths, a, a, a, a, a)),
+        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A)),
+        (equations, (system, a, a, a, 0.0, 0.0, True, a, Tangent(AA, AA, AA, A))),
+    ]
+
+
+def compiled_code(system: System) -> Code:
+    """Return the code for the types of a system, compiled if need be."""
+    return Code(*(address(function, *arguments) for function, arguments in remote_calls(system)))
 
 
 # --- Newton --------------------------------------------------------------------------------------

@@ -6,12 +6,17 @@ Compile the numerics into the cache on disk, so that no node has to: run at inst
 
 from __future__ import annotations
 
-import inspect
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 
-from . import lie
 from .inverse import InverseStatics, Target
+from .inverse.compiled import actuator_lengths, solve_rows
+from .inverse.quadratic import Box, Linear, quadratic_step
+from .inverse.task import Task
+from .kernels import address
+from .lie import hat, inverse_se3
 from .linearize import linearize
 from .parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .robot import MountedRod, Robot
@@ -19,22 +24,51 @@ from .rod import Material, Segment
 from .routing import Parallel
 from .section import Circular
 from .simulator import Load, Simulator
+from .solver import RodSolver
 from .stability import displacements, stability
-
-# An argument of each name that the kernels of `lie` have.
-_SAMPLES = {
-    'w': np.ones(3), 'theta': np.ones(3), 'sigma': np.ones(3), 'xi': np.ones(6),
-    'R': np.eye(3), 'W': np.eye(3), 'g': np.eye(4), 'Xi': np.eye(4), 'q': np.ones(4),
-}
+from .strain import discretise, StrainModes
+from .system import Inverse, remote_calls, Tangent
 
 
 def warm_up() -> None:
-    """Call every public kernel once with the types that the library uses."""
-    for name, function in vars(lie).items():
-        if not name.startswith('_') and getattr(function, '__module__', '') == lie.__name__:
-            function(*(_SAMPLES[argument] for argument in inspect.signature(function).parameters))
+    """Do once what nodes do, with a robot of each kind; what is large, side by side."""
+    with ProcessPoolExecutor(2, get_context('spawn')) as processes:
+        parts = [processes.submit(_compile_part, piece) for piece in range(2)]
+        others = processes.submit(_compile_others)
+        for job in parts:
+            job.result()
+        processes.submit(_exercise_first).result()
+        others.result()
     for robot in robots():
         _exercise(Simulator(robot))
+
+
+def _compile_part(piece: int) -> None:
+    """Compile a part of the equations."""
+    solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
+    function, arguments = remote_calls(solver.uncompiled())[piece]
+    address(function, *arguments)
+
+
+def _compile_others() -> None:
+    """Compile what does not need the equations."""
+    sim = Simulator(robots()[0])
+    sim.shape()
+    sim.actuators()
+    Task(sim, [Target(np.zeros(3))], 1.0, {}).errors(sim.solver.z, np.eye(3))
+    actuator_lengths(sim.model.rods[0], sim.model.paths[0], sim.solver.q[0])
+    inverse_se3(np.eye(4))
+    hat(np.zeros(3))
+    one, square, cube = np.ones(1), np.ones((1, 1)), np.ones((1, 1, 1))
+    solve_rows(Tangent(cube, cube, cube, square), False, True,
+               Inverse(cube, cube, cube, square), square, np.empty((1, 1)))
+    quadratic_step(
+        Linear(square, square, square, np.ones((3, 1))), Box(-one, one, one), *[one] * 7)
+
+
+def _exercise_first() -> None:
+    """Compile the equations of the whole, and their solver."""
+    Simulator(robots()[0]).statics()
 
 
 def robots() -> list[Robot]:
