@@ -34,6 +34,7 @@ from .kinematics import (
     rotate,
     rotate_back,
     tangent_and_slope,
+    tangent_times,
     turn_columns,
 )
 
@@ -205,10 +206,13 @@ def adjoint(d, x, F, L, F_end, L_end):
             N_beyond[i] += F_end[a, i]
             M[d.end_station[a], i] += L_end[a, i]
         for k in range(first, last):
-            for i in range(3):
-                P[k, i] = d.w[k] * N_beyond[i]
-                for j in range(m):
-                    P[k, i] += d.W[a, j, k - first] * F[first + j, i]
+            x0, x1, x2 = d.w[k] * N_beyond[0], d.w[k] * N_beyond[1], d.w[k] * N_beyond[2]
+            for j in range(m):
+                weight = d.W[a, j, k - first]
+                x0 += weight * F[first + j, 0]
+                x1 += weight * F[first + j, 1]
+                x2 += weight * F[first + j, 2]
+            P[k, 0], P[k, 1], P[k, 2] = x0, x1, x2
         for k in range(first, last):
             cross(x.t[k], P[k], y)
             for i in range(3):
@@ -269,21 +273,20 @@ def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
         for i in range(3):
             stress[k, i] -= y[i]
     moment = np.empty((x.Omega.shape[0], 3))
-    T, D = np.empty((3, 3)), np.empty((3, 3))
     for e in range(moment.shape[0]):
         rotate_back(x.Rc[e], M[e + 1], y)
-        tangent_and_slope(x.Omega[e], x.c[e], y, T, D)
-        rotate_back(T, y, moment[e])
-    Q = np.zeros(q.size)
+        tangent_times(x.Omega[e], x.c[e], -1.0, y, moment[e])
+    Q = np.empty(q.size)
     for c in range(q.size):
+        total, i = 0.0, d.component[c]
         for b in range(q.size):
-            Q[c] += d.elastic[c, b] * q[b] + d.viscous[c, b] * q_t[b]
-        i = d.component[c]
+            total += d.elastic[c, b] * q[b] + d.viscous[c, b] * q_t[b]
         for k in range(stress.shape[0]):
-            Q[c] += d.Phi[k, c] * stress[k, i]
+            total += d.Phi[k, c] * stress[k, i]
         if i >= 3:
             for e in range(moment.shape[0]):
-                Q[c] -= d.turn[e, c] * moment[e, i - 3]
+                total -= d.turn[e, c] * moment[e, i - 3]
+        Q[c] = total
     return Balance(Q, N_base, P, M, length, gradient), x
 
 

@@ -72,6 +72,20 @@ def remote(function: F) -> F:
         error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
+def entry(function: Any, *arguments: Any) -> Callable:
+    """
+    Return a kernel as it was compiled for arguments of these types.
+
+    It does not look at types again, which for nested tuples of arrays takes numba longer than the
+    call itself: whoever calls it has to see that they stay the same.
+    """
+    if DISABLED:
+        return function
+    types = tuple(numba.typeof(argument) for argument in arguments)
+    function.compile(types)
+    return function.overloads[types].entry_point
+
+
 def address(function: Any, *arguments: Any) -> int:
     """Return where the code of a `remote` function is, for arguments of these types."""
     if DISABLED:

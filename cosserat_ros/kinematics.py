@@ -113,6 +113,31 @@ def tangent_and_slope(o, c, w, T, D):
 
 
 @inner
+def tangent_times(o, c, sign, w, out):
+    """Write T_l(sign o) w; with sign -1 this is T_l(o)^T w. c are o's coefficients."""
+    c2, ow = sign * c[2], c[3] * (o[0] * w[0] + o[1] * w[1] + o[2] * w[2])
+    x = c[1] * w[0] + c2 * (o[1] * w[2] - o[2] * w[1]) + ow * o[0]
+    y = c[1] * w[1] + c2 * (o[2] * w[0] - o[0] * w[2]) + ow * o[1]
+    z = c[1] * w[2] + c2 * (o[0] * w[1] - o[1] * w[0]) + ow * o[2]
+    out[0] = x
+    out[1] = y
+    out[2] = z
+
+
+@inner
+def _add_quadratic_rate(o, c, w, out):
+    """Add h(o, w) = (d(T_l(o) w)/do) w, quadratic in the rate w = o_t, to out (3,)."""
+    c2, c3, c4, c5 = c[2], c[3], c[4], c[5]
+    ow = o[0] * w[0] + o[1] * w[1] + o[2] * w[2]
+    ww = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    along_w, across = ow * (2.0 * c3 - c2), ow * (2.0 * c4 - c3)
+    along_o = (3.0 * c5 - c4) * ow * ow + c3 * ww
+    out[0] += along_w * w[0] + across * (o[1] * w[2] - o[2] * w[1]) + along_o * o[0]
+    out[1] += along_w * w[1] + across * (o[2] * w[0] - o[0] * w[2]) + along_o * o[1]
+    out[2] += along_w * w[2] + across * (o[0] * w[1] - o[1] * w[0]) + along_o * o[2]
+
+
+@inner
 def _acceleration_slopes(o, c, w, E1, E2):
     """
     Write E1 = dh/do and E2 = dh/dw for h(o, w) = (d(T_l(o) w)/do) w, both (3, 3).
@@ -246,24 +271,33 @@ def _positions(d, base, t, t_t, t_tt):
     m = N // E
     p, p_t, p_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
     p_end, p_end_t, p_end_tt = np.empty((E, 3)), np.empty((E, 3)), np.empty((E, 3))
-    start, start_t, start_tt = base.p.copy(), base.p_t.copy(), base.p_tt.copy()
+    start, start_t, start_tt = base.p, base.p_t, base.p_tt
     for a in range(E):
         first, last = a * m, (a + 1) * m
         for k in range(first, last):
-            for i in range(3):
-                p[k, i], p_t[k, i], p_tt[k, i] = start[i], start_t[i], start_tt[i]
-                for j in range(m):
-                    weight = d.W[a, k - first, j]
-                    p[k, i] += weight * t[first + j, i]
-                    p_t[k, i] += weight * t_t[first + j, i]
-                    p_tt[k, i] += weight * t_tt[first + j, i]
-        for i in range(3):
-            for k in range(first, last):
-                start[i] += d.w[k] * t[k, i]
-                start_t[i] += d.w[k] * t_t[k, i]
-                start_tt[i] += d.w[k] * t_tt[k, i]
-            p_end[a, i], p_end_t[a, i], p_end_tt[a, i] = start[i], start_t[i], start_tt[i]
+            weights = d.W[a, k - first]
+            _integrate(weights, t, first, start, p[k])
+            _integrate(weights, t_t, first, start_t, p_t[k])
+            _integrate(weights, t_tt, first, start_tt, p_tt[k])
+        weights = d.w[first:last]
+        _integrate(weights, t, first, start, p_end[a])
+        _integrate(weights, t_t, first, start_t, p_end_t[a])
+        _integrate(weights, t_tt, first, start_tt, p_end_tt[a])
+        start, start_t, start_tt = p_end[a], p_end_t[a], p_end_tt[a]
     return p, p_t, p_tt, p_end, p_end_t, p_end_tt
+
+
+@inner
+def _integrate(weights, t, first, start, out):
+    """Write start + sum_j weights_j t_{first + j}, (3,)."""
+    x, y, z = start[0], start[1], start[2]
+    for j in range(weights.size):
+        x += weights[j] * t[first + j, 0]
+        y += weights[j] * t[first + j, 1]
+        z += weights[j] * t[first + j, 2]
+    out[0] = x
+    out[1] = y
+    out[2] = z
 
 
 @inner
@@ -292,8 +326,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
     Rc, Om, Om_t = np.empty((M + 1, 3, 3)), np.empty((M + 1, 3)), np.empty((M + 1, 3))
     step, step_t = np.empty((M, 3)), np.empty((M, 3))
     c = np.empty((M, 8))
-    T, D, X = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    y, z = np.empty(3), np.empty(3)
+    X, y, z = np.empty((3, 3)), np.empty(3), np.empty(3)
     for i in range(3):
         Om[0, i], Om_t[0, i] = base.Om[i], base.Om_t[i]
         for j in range(3):
@@ -305,13 +338,10 @@ def _chain(base, Omega, Omega_t, Omega_tt):
             for j in range(3):
                 Rc[e + 1, i, j] = (
                     Rc[e, i, 0] * X[0, j] + Rc[e, i, 1] * X[1, j] + Rc[e, i, 2] * X[2, j])
-        tangent_and_slope(Omega[e], c[e], Omega_t[e], T, D)
-        rotate(T, Omega_t[e], y)
+        tangent_times(Omega[e], c[e], 1.0, Omega_t[e], y)
         rotate(Rc[e], y, step[e])
-        rotate(T, Omega_tt[e], y)
-        rotate(D, Omega_t[e], z)
-        for i in range(3):
-            y[i] += z[i]
+        tangent_times(Omega[e], c[e], 1.0, Omega_tt[e], y)
+        _add_quadratic_rate(Omega[e], c[e], Omega_t[e], y)
         rotate(Rc[e], y, step_t[e])
         cross(Om[e], step[e], z)
         for i in range(3):

@@ -108,6 +108,12 @@ class Model:
             for i in range(len(self.rods))])
         self._routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
         self._described = self._rules({})
+        zero, one = (
+            np.array([self.told(name, actuator, actuator.command, value)
+                      for name, actuator in self._routed.items()]) for value in (0.0, 1.0))
+        self._offset, self._gain = zero, one - zero  # of commands as `Drives` takes them
+        self._slots = tuple(np.array([self.places[name] for name in self._routed],
+                                     dtype=int).reshape(-1, 2).T)
 
     # --- Rods ---
 
@@ -231,12 +237,15 @@ class Model:
             'displacement', 'pressure', 'volume', 'amount'.
 
         """
-        drives = self._described if not modes else self._rules(modes)
         command = np.zeros((len(self.rods), self.slots))
+        if not modes:
+            values = [commands[name] for name in self._routed]
+            command[self._slots] = self._offset + self._gain * values
+            return self._described._replace(command=command)
         for name, actuator in self._routed.items():
-            mode = (modes or {}).get(name, actuator.command)
+            mode = modes.get(name, actuator.command)
             command[self.places[name]] = self.told(name, actuator, mode, commands[name])
-        return drives._replace(command=command)
+        return self._rules(modes)._replace(command=command)
 
     def _rules(self, modes: Mapping[str, str]) -> Drives:
         """Return the rules that close the actuators, without commands."""
@@ -374,7 +383,7 @@ class Model:
             np.ascontiguousarray(attached[:, :3, 3]), hold, robot.platform.mass,
             inertia, np.ascontiguousarray(axes), self.gravity, np.zeros(6))
 
-    def solver(self, tolerance: float = 1e-7) -> SystemSolver:
+    def solver(self, tolerance: float = 1e-6) -> SystemSolver:
         """Return a solver of this robot, in its rest shape."""
         bases = []
         for name in self.names:

@@ -65,7 +65,8 @@ class Snapshot(NamedTuple):
     time: float                  # [s]
     commands: dict[str, float]
     reached: dict[str, float]
-    rates: dict[str, float]
+    before: dict[str, float]     # reached one step earlier
+    elapsed: float               # that step [s]
     loads: dict[str, Load]
     payloads: dict[str, Body]
     friction: dict[str, Any]     # what the tendons' bristles remember
@@ -100,7 +101,9 @@ class Simulator:
         self._payloads: dict[str, Body] = {}
         self.commands = {name: self.rest_command(name) for name in robot.actuators}
         self._reached = dict(self.commands)  # after rates and supply lines
-        self._rates = dict.fromkeys(self.commands, 0.0)  # of `_reached`, per second
+        self._before, self._elapsed = self._reached, 1.0  # where they were so long ago [s]
+        self._slow = {name: actuator for name, actuator in robot.actuators.items()
+                      if _takes_time(actuator)}
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self.friction = Friction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
@@ -235,7 +238,7 @@ class Simulator:
     def snapshot(self) -> Snapshot:
         """Return all that it is now: cheap, nothing in it changes later."""
         return Snapshot(
-            self.time, dict(self.commands), dict(self._reached), dict(self._rates),
+            self.time, dict(self.commands), self._reached, self._before, self._elapsed,
             self.named_loads, self._payloads, dict(self.friction.memory), self.solver.saved())
 
     def go_to(self, snapshot: Snapshot) -> None:
@@ -244,8 +247,9 @@ class Simulator:
                 snapshot.loads, self.named_loads):
             self._payloads = snapshot.payloads
             self.set_loads(snapshot.loads)
-        self.commands, self._reached = dict(snapshot.commands), dict(snapshot.reached)
-        self._rates, self.friction.memory = dict(snapshot.rates), dict(snapshot.friction)
+        self.commands, self._reached = dict(snapshot.commands), snapshot.reached
+        self._before, self._elapsed = snapshot.before, snapshot.elapsed
+        self.friction.memory = dict(snapshot.friction)
         self.solver.restore(snapshot.solver)
         self._feed(self.solver.z)
 
@@ -269,16 +273,16 @@ class Simulator:
             Whether to start from the rods at rest.
 
         """
-        self._reached = dict(self.commands)
-        self._rates = dict.fromkeys(self.commands, 0.0)
         if from_rest:
             self.friction.forget()
+        self._reached = dict(self.commands)
         drives = self.model.drives(self.commands, modes)
         solution = self._settle(
             lambda: self.solver.statics(
                 self._fed_loads, self.chords.shifted(drives), from_rest), ahead=0.0)
         for name in modes or {}:
-            self.commands[name] = self._reached[name] = self._described_command(name)
+            self.commands[name] = self._described_command(name)
+        self._reached = self._before = dict(self.commands)
         return solution
 
     def _described_command(self, name: str) -> float:
@@ -310,16 +314,16 @@ class Simulator:
     def step(self, dt: float | None = None) -> Solution:
         """Advance by dt [s], that of the description if not given."""
         dt = self.robot.time.step if dt is None else dt
-        before = dict(self._reached)
-        for name, actuator in self.robot.actuators.items():
-            self._reached[name] = _follow(
-                actuator, self._reached[name], self.commands[name], dt)
-        drives = self.model.drives(self._reached)
+        before, reached = self._reached, dict(self.commands)
+        for name, actuator in self._slow.items():
+            reached[name] = _follow(actuator, before[name], reached[name], dt)
+        self._reached = reached
+        drives = self.model.drives(reached)
         solution = self._settle(
             lambda: self.solver.step(self._fed_loads, dt, self.chords.shifted(drives)), ahead=dt)
         if not solution.converged:
             self._reached = before
-        self._rates = {name: (x - before[name]) / dt for name, x in self._reached.items()}
+        self._before, self._elapsed = before, dt
         return solution
 
     def _feed(self, z: np.ndarray, near: bool = False) -> None:
@@ -349,11 +353,11 @@ class Simulator:
             Time to there; 0 in statics [s].
 
         """
-        before, z = self.solver.saved(), self.solver.z
-        rule = self.solver.rule(ahead) if ahead else STILL
+        z = self.solver.z
         self._feed(z)
         if not (self.friction.sticks or self.chords):
             return solve()
+        before, rule = self.solver.saved(), self.solver.rule(ahead) if ahead else STILL
         best, least = None, np.inf
         for tried in range(PASSES):
             solution = solve()
@@ -450,7 +454,8 @@ class Simulator:
                 lengths, gradients = lengths_and_gradients(self.solver.paths[i], x.xi)
                 seen[i] = x, lengths, np.einsum('mnc,nc->m', gradients, x.xi_t)
             x, lengths, rates = seen[i]
-            told, rate = self._reached[name], self._rates[name]
+            told = self._reached[name]
+            rate = (told - self._before[name]) / self._elapsed
             if isinstance(actuator, Leg):
                 push = -self.stations[i].at_stations(self._stress(i, x, lam[i]))[0, 2]
                 states[name] = ActuatorState(told, told, float(push), rate)
@@ -484,6 +489,12 @@ def check_commands(robot: Robot, commands: Mapping[str, Any]) -> dict[str, float
 def _same(a: Mapping[str, Load], b: Mapping[str, Load]) -> bool:
     """Tell whether two sets of loads are the same objects."""
     return len(a) == len(b) and all(b.get(name) is load for name, load in a.items())
+
+
+def _takes_time(actuator: Any) -> bool:
+    """Tell whether commands are not followed at once."""
+    limited = actuator.limits is not None and actuator.limits.rate is not None
+    return limited or (isinstance(actuator, Chamber) and actuator.supply_lag > 0.0)
 
 
 def _follow(actuator: Any, now: float, command: float, dt: float) -> float:

@@ -27,6 +27,7 @@ from .checked import check_number
 from .equations import Loads, no_loads
 from .errors import InvalidModel
 from .integrators import begin, Rule, Scheme, SCHEMES, STILL
+from .kernels import entry
 from .kinematics import Base, free_base, kinematics, State
 from .lie import exp_so3, log_so3
 from .momentum import energy, Momentum, momentum
@@ -156,7 +157,7 @@ class SystemSolver:
             raise InvalidModel('rods', len(rods), '1 where the base is free or moved')
         paths = paths or [no_paths(d.s.size) for d in rods]
         self.rods, self.bases, self.paths = list(rods), list(bases), list(paths)
-        self.scheme, self.tolerance, self.free = scheme, tolerance, free
+        self.scheme, self.tolerance, self.free = scheme, float(tolerance), free
         self.time = 0.0
         self._motion = motion
         self._rods, self._paths = stack(self.rods), stack(self.paths)
@@ -168,6 +169,7 @@ class SystemSolver:
         self._none = SystemSolver.no_loads(self)
         self._loads = self._none                # and as kernels take them
         self._code: Code | None = None          # found or compiled when it is needed
+        self._newton: Callable | None = None
         self._equilibrium: System | None = None  # of the present state, while it is one
         self._lay_out()
         self._past, self._last_step = begin(*np.zeros((3, self._scale.size))), 0.0
@@ -286,7 +288,10 @@ class SystemSolver:
         self, elastic: np.ndarray, viscous: np.ndarray, inertia: np.ndarray,
     ) -> None:
         """Take other stiffness and damping (k, n, n), and inertia (k, N, 6), of the rods."""
-        self._rods = self._rods._replace(elastic=elastic, viscous=viscous, inertia=inertia)
+        self._rods = self._rods._replace(
+            elastic=_like(self._rods.elastic, 'elastic', elastic),
+            viscous=_like(self._rods.viscous, 'viscous', viscous),
+            inertia=_like(self._rods.inertia, 'inertia', inertia))
 
     def load_platform(self, wrench: np.ndarray) -> None:
         """Let force and moment (6,) act at the platform's centre of mass, world frame."""
@@ -341,10 +346,14 @@ class SystemSolver:
             same = drives.kind is self._drives.kind and drives.scale is self._drives.scale
             self._drives = drives if same else self._checked(drives, self._drives)
         if self.bases is not self._stacked[0]:
-            self._stacked = self.bases, stack(self.bases)
+            self._stacked = self.bases, self._stack(self.bases)
         if self._code is None:
             self._code = compiled_code(self.uncompiled())
         return self.uncompiled()._replace(code=self._code)
+
+    def _stack(self, bases: Sequence[Base]) -> Base:
+        """Return bases for kernels."""
+        return SystemSolver._checked(self, stack(bases), self._stacked[1])
 
     def uncompiled(self) -> System:
         """Return the present system without the code of its equations."""
@@ -358,13 +367,7 @@ class SystemSolver:
             if isinstance(wanted, tuple):
                 values.append(self._checked(value, wanted))
                 continue
-            if value is wanted:
-                values.append(value)
-                continue
-            array = np.ascontiguousarray(value, dtype=wanted.dtype)
-            if array.shape != wanted.shape:
-                raise InvalidModel(name, array.shape, f'an array of shape {wanted.shape}')
-            values.append(array)
+            values.append(value if value is wanted else _like(wanted, name, value))
         return type(expected)(*values)
 
     def _solve(
@@ -379,8 +382,11 @@ class SystemSolver:
             scale = scale[self._held]
             inverse = Inverse(np.empty((1, B, B)), np.empty((1, B, 6)), np.empty((1, 6, B)),
                               inverse.schur)
-        now, status, iterations, update, worst = newton(
-            system, past, rule, scale, self.tolerance, self.MOST, self.REACH, inverse, known)
+        arguments = (system, past, rule, scale, self.tolerance, self.MOST, self.REACH, inverse,
+                     known)
+        if self._newton is None:
+            self._newton = entry(newton, *arguments)
+        now, status, iterations, update, worst = self._newton(*arguments)
         if status == CONVERGED:
             self._inverse_of = tuple(rule.new)
         return now, Solution(
@@ -401,7 +407,7 @@ class SystemSolver:
         step; else, or if that fails too, from the rods at rest.
         """
         bases = [at_rest(b.R, b.p) for b in map(self.base, range(len(self.rods)))]
-        system = self.system(loads, drives)._replace(bases=stack(bases), free=False)
+        system = self.system(loads, drives)._replace(bases=self._stack(bases), free=False)
         rest = self._rest()
         present = rest if from_rest else self.z[self._held]
         solution = self._balance(system, present)
@@ -505,7 +511,7 @@ class SystemSolver:
             rule = self.rule(part)
             if self._motion:
                 moved = [self._motion(self.bases[0], self.time + part, part)]
-                system = system._replace(bases=stack(moved))
+                system = system._replace(bases=self._stack(moved))
             now, solution = self._solve(system, self._past, rule)
             iterations, parts = iterations + solution.iterations, parts + 1
             if solution.converged:
@@ -629,6 +635,14 @@ class RodSolver(SystemSolver):
 
 
 # --- Of systems ----------------------------------------------------------------------------------
+
+def _like(wanted: np.ndarray, name: str, value: Any) -> np.ndarray:
+    """Return an array that a kernel can take instead of another one."""
+    array = np.ascontiguousarray(value, dtype=wanted.dtype)
+    if array.shape != wanted.shape:
+        raise InvalidModel(name, array.shape, f'an array of shape {wanted.shape}')
+    return array
+
 
 def _with_axis(single):
     """Return a named tuple of arrays as a stack of one."""
