@@ -24,9 +24,9 @@ CONFIG = Path(__file__).parent.parent / 'config'
 FINE = StrainModes(4, 4, 4, 8, 8, 6, substeps=2)
 CASES = {  # time step [s], modes
     'tendon_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 4, 4, 4)),
-    'fluidic_finger': (0.01, StrainModes(2, 0, 3, 0, 5, 0)),
-    'stewart_gough': (1.0 / 120.0, StrainModes(0, 0, 1, 5, 5, 2)),
-    'three_segment_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 3, 3, 2)),
+    'fluidic_finger': (0.01, StrainModes(2, 0, 3, 0, 4, 0, nodes=6)),
+    'stewart_gough': (1.0 / 120.0, StrainModes(0, 0, 1, 5, 5, 1, nodes=7)),
+    'three_segment_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 2, 2, 1, nodes=4)),
 }
 SECONDS, COMPARED = 60.0, 5.0
 

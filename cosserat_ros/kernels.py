@@ -60,6 +60,13 @@ def inner(function: F) -> F:
     return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
+def merged(function: F) -> F:
+    """Like `inner`, and made a part of its callers: for what has few, and many arguments."""
+    njit: Any = numba.njit
+    return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True,
+                forceinline=True)(function)
+
+
 def remote(function: F) -> F:
     """
     Compile `function` once, to be called from kernels by its address: see `call`.
@@ -116,8 +123,39 @@ def _call(typing_context, function, address, arguments):
     return result(function, address, arguments), generate
 
 
+def _borrowed(typing_context, value):
+    """
+    In a kernel: return arrays, in tuples of any depth, as views that numba does not count.
+
+    Counting who still uses an array takes longer than the arithmetic of a small rod. The caller
+    has to keep the arrays alive, and to return none of the views.
+    """
+    def generate(context, builder, signature, values):
+        return _disowned(context, builder, value, values[0])
+
+    return value(value), generate
+
+
+def _disowned(context, builder, kind, value):
+    if isinstance(kind, numba.types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = array.meminfo.type(None)
+        return array._getvalue()
+    if isinstance(kind, numba.types.BaseTuple):
+        parts: Any = kind
+        return context.make_tuple(builder, kind, [
+            _disowned(context, builder, part, builder.extract_value(value, i))
+            for i, part in enumerate(parts)])
+    return value
+
+
 def _call_directly(function, address, arguments):
     return function(*arguments)
 
 
+def _as_it_is(value):
+    return value
+
+
 call: Any = _call_directly if DISABLED else numba.extending.intrinsic(_call)
+borrowed: Any = _as_it_is if DISABLED else numba.extending.intrinsic(_borrowed)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import inner, kernel
+from .kernels import inner, kernel, merged
 from .lie import _stumpff
 
 
@@ -137,7 +137,7 @@ def _add_quadratic_rate(o, c, w, out):
     out[2] += along_w * w[2] + across * (o[0] * w[1] - o[1] * w[0]) + along_o * o[2]
 
 
-@inner
+@merged
 def _acceleration_slopes(o, c, w, E1, E2):
     """
     Write E1 = dh/do and E2 = dh/dw for h(o, w) = (d(T_l(o) w)/do) w, both (3, 3).
@@ -240,7 +240,7 @@ def kinematics(d, base, q, q_t, q_tt):
                  t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
 
 
-@inner
+@merged
 def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
     """Return t = R v and its two time derivatives at the nodes, (N, 3) each."""
     N = d.s.size
@@ -264,7 +264,7 @@ def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
     return t, t_t, t_tt
 
 
-@inner
+@merged
 def _positions(d, base, t, t_t, t_tt):
     """Return p, p_t and p_tt at the nodes, (N, 3) each, and at the elements' ends, (E, 3) each."""
     N, E = d.s.size, d.W.shape[0]
@@ -300,7 +300,7 @@ def _integrate(weights, t, first, start, out):
     out[2] = z
 
 
-@inner
+@merged
 def _expand(d, q):
     """Return the strain that modes add at the nodes (N, 6), and to the exponents (M, 3)."""
     xi, Omega = np.zeros((d.Phi.shape[0], 6)), np.zeros((d.turn.shape[0], 3))
@@ -314,7 +314,7 @@ def _expand(d, q):
     return xi, Omega
 
 
-@inner
+@merged
 def _chain(base, Omega, Omega_t, Omega_tt):
     """
     Return coefficients, rotations, angular velocities and accelerations along the chain.
@@ -352,7 +352,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
 
 # --- Variations ----------------------------------------------------------------------------------
 
-@inner
+@merged
 def turn_columns(d, x, cV, cA, turn):
     """
     Return the variations of rotation, angular velocity and acceleration with each coordinate.
