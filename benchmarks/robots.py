@@ -6,16 +6,21 @@ How fast the robots of config/ run on one core, driven at random for a minute.
 Each actuator follows a smooth random command over half of its range. Printed: simulated over
 processor time, the median and the slowest step, how many steps had to be divided, and the error:
 the largest distance of the tip from the same motion with more modes, in percent of the robot's
-length (over the first five seconds).
+length (over the first five seconds). Last, how many times longer the repository's compiled
+shooting takes for a step of the same motion (Till's equations and method, Runge-Kutta with
+`ELEMENTS` elements, median over the first second or until it fails), and how far its tip is from
+the engine's in that time: much of it is that of the schemes, where they differ.
 """
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 import time
 
 import numpy as np
 
+from cosserat_ros.papers.described import by_shooting
 from cosserat_ros.robot import load
 from cosserat_ros.simulator import Simulator
 from cosserat_ros.strain import StrainModes
@@ -28,7 +33,8 @@ CASES = {  # time step [s], modes
     'stewart_gough': (1.0 / 120.0, StrainModes(0, 0, 1, 5, 5, 1, nodes=7)),
     'three_segment_arm': (1.0 / 60.0, StrainModes(0, 0, 1, 2, 2, 1, nodes=4)),
 }
-SECONDS, COMPARED = 60.0, 5.0
+SECONDS, COMPARED, SHOT = 60.0, 5.0, 1.0
+ELEMENTS = 40  # of shooting, per rod
 
 
 def drive(sim: Simulator, t: float, phases: np.ndarray) -> None:
@@ -54,19 +60,52 @@ def run(name: str, modes: StrainModes, seconds: float) -> tuple[np.ndarray, np.n
     path, spent, divided = [], [], 0
     for i in range(1, round(seconds / dt) + 1):
         drive(sim, i * dt, phases)
-        begin = time.perf_counter()
+        begin = time.process_time()
         solution = sim.step(dt)
-        spent.append(time.perf_counter() - begin)
+        spent.append(time.process_time() - begin)
         assert solution.converged, solution.message
         divided += solution.parts > 1
         path.append(sim.tip_pose()[:3, 3])
     return np.array(path), np.array(spent), divided
 
 
+def shoot(name: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the tip's path by the engine and by shooting, and the latter's median step [s]."""
+    dt = CASES[name][0]
+    sim = Simulator(load(CONFIG / f'{name}.yaml'), FINE)
+    phases = np.random.default_rng(1).uniform(0.0, 2.0 * np.pi, (len(sim.robot.actuators), 2))
+    oracle = by_shooting(sim.robot, dt, ELEMENTS)
+    rest = told(sim)
+    drive(sim, 0.0, phases)
+    assert sim.statics().converged
+    for part in np.linspace(0.0, 1.0, 21):  # shooting finds only what is near
+        assert oracle.statics((1.0 - part) * rest + part * told(sim)).converged
+    paths, spent = [], []
+    for i in range(1, round(SHOT / dt) + 1):
+        drive(sim, i * dt, phases)
+        assert sim.step(dt).converged
+        commands, begin = told(sim), time.process_time()
+        if not oracle.step(commands).converged:
+            break
+        spent.append(time.process_time() - begin)
+        end = sim.tip_pose() @ np.linalg.inv(sim.robot.tip.offset.matrix())
+        paths.append((end[:3, 3], oracle.tip))
+    return *np.swapaxes(paths, 0, 1), float(np.median(spent))
+
+
+def told(sim: Simulator) -> np.ndarray:
+    """Return commands for shooting, which knows no slack: tensions where tendons are pulled."""
+    states = sim.actuators()
+    return np.array([
+        states[name].effort if actuator.command == 'displacement' else states[name].command
+        for name, actuator in sim.robot.actuators.items()])
+
+
 def main() -> None:
     """Print the table."""
+    gc.freeze()  # what was imported is not looked at again and again
     print(f'{"robot":20} {"step ms":>8} {"x real time":>12} {"median us":>10} {"slowest us":>11} '
-          f'{"divided":>8} {"error %":>8}')
+          f'{"divided":>8} {"error %":>8} {"x shooting":>11} {"apart %":>8}')
     for name, (dt, modes) in CASES.items():
         path, spent, divided = run(name, modes, SECONDS)
         fine, _, _ = run(name, FINE, COMPARED)
@@ -75,7 +114,10 @@ def main() -> None:
         error = np.linalg.norm(path[:len(fine)] - fine, axis=1).max() / length
         print(f'{name:20} {1e3 * dt:8.2f} {dt * len(spent) / spent.sum():12.0f} '
               f'{1e6 * np.median(spent):10.0f} {1e6 * spent.max():11.0f} {divided:8d} '
-              f'{100.0 * error:8.3f}')
+              f'{100.0 * error:8.3f}', end='', flush=True)
+        ours, shot, each = shoot(name)
+        apart = np.linalg.norm(ours - shot, axis=1).max() / length
+        print(f'{each / np.median(spent):12.0f} {100.0 * apart:8.3f}')
 
 
 if __name__ == '__main__':

@@ -12,12 +12,8 @@ from cosserat_ros.integrators import SCHEMES
 from cosserat_ros.lie import log_so3
 from cosserat_ros.model import GAS_CONSTANT
 from cosserat_ros.papers.cantilever import Cantilever
-from cosserat_ros.papers.fluidic_robot import (
-    Chamber,
-    FluidicRobot,
-    GAS_CONSTANT as PAPER_GAS_CONSTANT,
-)
-from cosserat_ros.papers.parallel_robot import ParallelRobot
+from cosserat_ros.papers.described import by_shooting
+from cosserat_ros.papers.fluidic_robot import GAS_CONSTANT as PAPER_GAS_CONSTANT
 from cosserat_ros.papers.shooting_robot import TipBody
 from cosserat_ros.papers.tendon_robot import helix, parallel, Tendon, TendonRobot
 from cosserat_ros.parts import Body, Drag
@@ -64,15 +60,6 @@ def test_every_robot_of_config_rests_and_moves(path):
 OFFSETS = ((0.0095, 0.0), (0.0, 0.0095), (-0.0095, 0.0), (0.0, -0.0095))
 
 
-def tendon_oracle(sim, dt=1.0 / 60.0, elements=60, **options):
-    """Return the arm of figure 14 by shooting."""
-    robot = sim.robot
-    rod = robot.rods['backbone']
-    problem = Cantilever(rod, time_step=dt, elements=elements, scheme='bdf_alpha', alpha=-0.2,
-                         gravity=robot.gravity, drag=rod.drag.square)
-    return TendonRobot(problem, [Tendon(parallel(*offset)) for offset in OFFSETS], **options)
-
-
 def pull(sim, tensions):
     sim.command(**{f'tendon_{i + 1}': t for i, t in enumerate(tensions)})
 
@@ -82,7 +69,7 @@ def test_the_arm_bends_as_by_shooting(tensions):
     sim = simulator('tendon_arm')
     pull(sim, tensions)
     assert sim.statics().converged
-    oracle = tendon_oracle(sim)
+    oracle = by_shooting(sim.robot, 1.0 / 60.0)
     assert oracle.statics(np.array(tensions, dtype=float)).converged
     assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.24)
 
@@ -91,7 +78,7 @@ def test_the_arm_moves_as_by_shooting():
     """Smooth tensions with BDF-alpha: they differ by the scheme's own order, see test_engine."""
     def distance(dt, duration=0.2):
         sim = simulator('tendon_arm', scheme='bdf_alpha')
-        oracle = tendon_oracle(sim, dt)
+        oracle = by_shooting(sim.robot, dt)
         assert sim.statics().converged and oracle.statics(np.zeros(4)).converged
         worst = 0.0
         for i in range(1, round(duration / dt) + 1):
@@ -185,7 +172,7 @@ def test_a_body_is_picked_up_and_let_go_while_running():
     assert sim.statics().converged
     light = tip(sim)
     sim.carry('weight', Body(1e-3))
-    oracle = tendon_oracle(sim, tip_body=TipBody(1e-3))
+    oracle = by_shooting(sim.robot, 1.0 / 60.0, tip_body=TipBody(1e-3))
     assert oracle.statics(np.array([3.0, 0.0, 0.0, 0.0])).converged
     for _ in range(10):
         assert sim.step().converged
@@ -222,23 +209,15 @@ def test_friction_takes_energy():
 
 # --- Chambers ------------------------------------------------------------------------------------
 
-def finger_oracle(sim, fluid, dt=0.01, elements=60):
-    robot = sim.robot
-    problem = Cantilever(robot.rods['backbone'], time_step=dt, elements=elements,
-                         scheme='bdf_alpha', alpha=-0.2, gravity=robot.gravity)
-    chamber = robot.chambers['chamber']
-    return FluidicRobot(problem, [Chamber(chamber.routing.offset, chamber.area, fluid=fluid)],
-                        volume='conjugate')
-
-
-@pytest.mark.parametrize('fluid, mode, command', [
-    ('pressure', 'pressure', 5e4), ('volume', 'volume', 2.4e-6), ('gas', 'amount', 1.7e-4)])
-def test_the_finger_bends_as_by_shooting(fluid, mode, command):
+@pytest.mark.parametrize('mode, command', [
+    ('pressure', 5e4), ('volume', 2.4e-6), ('amount', 1.7e-4)])
+def test_the_finger_bends_as_by_shooting(mode, command):
     sim = simulator('fluidic_finger')
     sim.commands.update(chamber=command)
     assert sim.statics({'chamber': mode}).converged
-    oracle = finger_oracle(sim, fluid)
-    if fluid == 'gas':
+    chambers = {'chamber': replace(sim.robot.chambers['chamber'], command=mode, limits=None)}
+    oracle = by_shooting(replace(sim.robot, chambers=chambers), 0.01)
+    if mode == 'amount':
         command *= GAS_CONSTANT / PAPER_GAS_CONSTANT  # 8.314
     assert oracle.statics(np.array([command])).converged
     assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.1)
@@ -246,7 +225,7 @@ def test_the_finger_bends_as_by_shooting(fluid, mode, command):
 
 def test_the_finger_moves_as_by_shooting():
     sim = simulator('fluidic_finger', scheme='bdf_alpha')
-    oracle = finger_oracle(sim, 'gas')
+    oracle = by_shooting(sim.robot, 0.01)
     start = sim.commands['chamber']
     assert sim.statics().converged and oracle.statics(np.array([start])).converged
     worst = 0.0
@@ -293,20 +272,9 @@ def test_three_equal_pressures_only_stretch():
 
 # --- Legs ----------------------------------------------------------------------------------------
 
-def platform_oracle(sim, dt=1.0 / 120.0, elements=40):
-    robot = sim.robot
-    problem = Cantilever(robot.rods['leg_1'], time_step=dt, elements=elements,
-                         scheme='bdf_alpha', alpha=-0.2, gravity=robot.gravity)
-    bases = np.array([rod.base.matrix() for rod in robot.rods.values()])
-    mounts = np.array([leg.attachment.matrix() for leg in robot.legs.values()])
-    inertia = robot.platform.inertia
-    return ParallelRobot(problem, bases, mounts, TipBody(
-        robot.platform.mass, (inertia.xx, inertia.yy, inertia.zz)))
-
-
 def test_the_platform_stands_as_by_shooting():
     sim, lengths = simulator('stewart_gough'), np.array([0.52, 0.5, 0.51, 0.5, 0.49, 0.505])
-    oracle = platform_oracle(sim)
+    oracle = by_shooting(sim.robot, 1.0 / 120.0, elements=40)
     assert sim.statics().converged
     assert oracle.statics(np.full(6, 0.5042)).converged
     assert_allclose(tip(sim), oracle.tip, atol=1e-5 * 0.5)
@@ -325,7 +293,7 @@ def test_the_platform_moves_as_by_shooting():
     """A push on the platform, legs held."""
     def distance(dt, duration=0.1):
         sim = simulator('stewart_gough', StrainModes(1, 1, 2, 6, 6, 3), 'bdf_alpha')
-        oracle = platform_oracle(sim, dt)
+        oracle = by_shooting(sim.robot, dt, elements=40)
         assert sim.statics().converged and oracle.statics(np.full(6, 0.5042)).converged
         worst = 0.0
         for i in range(1, round(duration / dt) + 1):
