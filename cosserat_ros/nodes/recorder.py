@@ -142,10 +142,14 @@ class Recorder(Node):
         return {name: kinds[0] for name, kinds in self.get_topic_names_and_types()
                 if name in wanted}
 
-    def _keep(self, topic: str) -> Callable[[bytes], None]:
-        def keep(data: bytes) -> None:
+    def _keep(self, topic: str) -> Callable[[bytes, Any], None]:
+        simulated = self._value('use_sim_time')
+
+        def keep(data: bytes, info: Any) -> None:
+            came = (self.get_clock().now().nanoseconds if simulated
+                    else info['received_timestamp'])  # which may be a while ago
             with self._writing():
-                self._recording.write(topic, self.get_clock().now().nanoseconds, data)
+                self._recording.write(topic, came, data)
         return keep
 
     def _save(self) -> None:
