@@ -4,8 +4,13 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, Shutdown
 from launch.conditions import IfCondition
 from launch.substitutions import (
-    AndSubstitution, LaunchConfiguration, NotSubstitution, OrSubstitution, PathJoinSubstitution,
-    PythonExpression)
+    AndSubstitution,
+    LaunchConfiguration,
+    NotSubstitution,
+    OrSubstitution,
+    PathJoinSubstitution,
+    PythonExpression,
+)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare

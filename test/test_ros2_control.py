@@ -7,6 +7,7 @@ topic_based_hardware_interfaces does in read() and write(), with the same qualit
 
 import ast
 import math
+import sys
 import time
 import xml.etree.ElementTree as ET
 
@@ -52,8 +53,12 @@ class TopicHardware:
         self._node, self.sent = node, 0
         self._publisher = node.create_publisher(
             JointState, settings['joint_commands_topic'], QoSProfile(depth=1))
-        node.create_subscription(
+        self._subscription = node.create_subscription(
             JointState, settings['joint_states_topic'], self._take, qos_profile_sensor_data)
+
+    def close(self):
+        self._node.destroy_publisher(self._publisher)
+        self._node.destroy_subscription(self._subscription)
 
     def _take(self, message):
         self._latest = message
@@ -113,29 +118,36 @@ class Pid:
     def __init__(self, gains):
         self._gains, self._sum = gains, 0.0
 
-    def command(self, error, period):
+    def command(self, error, rate, period):
         g = self._gains
         low, high = g['u_clamp_min'], g['u_clamp_max']
-        raw = g['p'] * error + self._sum
+        raw = g['p'] * error + self._sum + g['d'] * rate
         # conditional_integration: not further into what is clamped anyway.
         if not ((raw > high and error > 0.0) or (raw < low and error < 0.0)):
             self._sum += g['i'] * error * period
-        return min(max(g['p'] * error + self._sum, low), high)
+        return min(max(raw, low), high)
+
+
+@pytest.fixture(scope='module')
+def robot():
+    with simulator('-r', f'__ns:={NAMESPACE}', namespace=NAMESPACE) as (driver, _):
+        yield driver
 
 
 @pytest.fixture
-def loop():
-    with simulator('-r', f'__ns:={NAMESPACE}', namespace=NAMESPACE) as (driver, _):
-        loop = Loop(driver)
-        loop.run(0.5, lambda *_: None)
-        assert len(driver.node.get_subscriptions_info_by_topic(f'{NAMESPACE}/joint_commands')) == 1
-        yield loop
+def loop(robot):
+    """Start afresh, with states that have come."""
+    robot.reset()
+    loop = Loop(robot)
+    loop.run(0.5, lambda *_: None)
+    yield loop
+    loop.hardware.close()
 
 
 def test_the_arm_follows_forwarded_tensions_and_keeps_them_in_silence(loop):
     assert loop.hardware.sent == 0  # nothing was commanded, and NaN least of all
     tensions = [1.5, 0.5, 0.0, 0.0]
-    loop.run(4.0, lambda *_: tensions)
+    loop.run(3.0, lambda *_: tensions)
     assert_allclose(loop.values('effort'), tensions, atol=1e-9)
     sent = loop.hardware.sent
     assert 0 < sent < 100  # only until the state was as commanded
@@ -146,20 +158,21 @@ def test_the_arm_follows_forwarded_tensions_and_keeps_them_in_silence(loop):
     still = Simulator(load(ROBOT))
     still.command(**dict(zip(loop.names, tensions)))
     assert still.statics().converged
-    assert_allclose(loop.driver.tip(), still.tip_pose()[:3, 3], atol=2e-3)
+    assert_allclose(loop.driver.tip(), still.tip_pose()[:3, 3], atol=5e-3)
     assert loop.driver.diagnosis()[2]['rejected commands'] == '0'
 
 
 def test_the_arm_follows_displacements_by_the_gains_of_the_file(loop):
     gains = CONTROLLERS['displacement_controller']['ros__parameters']['gains']
     pids = [Pid(gains[name]) for name in loop.names]
-    goal = 1e-3 * np.array([6.0, 3.0, -6.0, -3.0])  # m
+    goal = 1e-3 * np.array([6.0, 3.0, -6.0, -3.0])  # m, reached in 1 s
 
     def update(now, period):
-        errors = goal * min(now / 1.0, 1.0) - loop.values('position')
-        return [pid.command(error, period) for pid, error in zip(pids, errors)]
+        errors = goal * min(now, 1.0) - loop.values('position')
+        rates = goal * (now < 1.0) - loop.values('velocity')
+        return [pid.command(*x, period) for pid, *x in zip(pids, errors, rates)]
 
-    loop.run(6.0, update)
+    loop.run(5.0, update)
     assert_allclose(loop.values('position'), goal, atol=3e-4)
     assert loop.values('effort')[0] > 0.5
     assert loop.driver.diagnosis()[2]['rejected commands'] == '0'
@@ -171,9 +184,9 @@ def test_what_an_interface_without_initial_values_sends_is_refused(loop):
         loop.hardware.commands[key] = math.nan
     loop.run(0.5, lambda *_: None)
     assert loop.hardware.sent > 10
-    _, words, values = loop.driver.diagnosis()
+    values = loop.driver.diagnosis()[2]
     assert int(values['rejected commands']) > 0
-    assert 'nan' in words
+    assert 'nan' in values['last rejection']
     assert_allclose(loop.values('effort'), 0.0, atol=1e-12)
     loop.run(0.5, lambda *_: [1.0, 0.0, 0.0, 0.0])
     assert_allclose(loop.values('effort'), [1.0, 0.0, 0.0, 0.0], atol=1e-9)
@@ -223,6 +236,21 @@ def test_the_controllers_drive_the_joints_there_are():
     for name, actuator in robot.actuators.items():
         gains = follow['gains'][name]
         assert (gains['u_clamp_min'], gains['u_clamp_max']) == actuator.bounds
+
+
+def test_a_ros_node_gets_its_parameters_from_the_file(start):
+    """By rcl's parser, which takes less than YAML has: no anchors."""
+    code = (
+        'import sys, rclpy\n'
+        'rclpy.init(args=sys.argv)\n'
+        'node = rclpy.create_node("displacement_controller",'
+        ' automatically_declare_parameters_from_overrides=True)\n'
+        'print(node.get_parameter("gains.tendon_4.i").value, node.get_parameter("joints").value)')
+    process = start(sys.executable, '-c', code, '--ros-args', '--params-file',
+                    FOLDER / 'controllers.yaml')
+    assert process.wait() == 0, process.output()
+    follow = CONTROLLERS['displacement_controller']['ros__parameters']
+    assert process.output().strip() == f'{follow["gains"]["tendon_4"]["i"]} {follow["joints"]}'
 
 
 def test_the_launch_file_puts_the_simulator_where_the_hardware_looks_for_it():

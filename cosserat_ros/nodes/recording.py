@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rclpy.qos import QoSProfile
 from rosbags.interfaces import (
-    Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime)
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from .definitions import definition
 
-VERSION = 9  # of rosbag2's metadata: that of Jazzy and Kilted
+VERSION: Final = 9  # of rosbag2's metadata: that of Jazzy and Kilted
 
 
 class Recording:
@@ -70,7 +77,8 @@ class Recording:
 
     def abandon(self) -> None:
         """End it as it is, where it cannot be written any more."""
-        self._writer.abort()
+        with suppress(OSError):
+            self._writer.abort()
 
     def close(self) -> dict[str, int]:
         """End the recording; return how many messages of each topic it has."""
