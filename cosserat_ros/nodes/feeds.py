@@ -95,14 +95,14 @@ class Feed:
         return min(self.publishers.values(), default=math.inf) - NOTICED
 
 
-def matching_qos(publishers: list, kind: type) -> QoSProfile:
+def matching_qos(publishers: list, depth: int) -> QoSProfile:
     """Strictest quality of service that every publisher of a topic can serve."""
     offers = [publisher.qos_profile for publisher in publishers]
     reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
     latched = reliable and all(
         offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
     return QoSProfile(
-        depth=1 if kind is JointState else DEPTH,
+        depth=depth,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE)
 

@@ -208,7 +208,7 @@ class Viewer(Node):
         feed = self._feeds.get(topic)
         if publishers:
             self._notes.pop(topic, None)
-            qos = matching_qos(publishers, kind)
+            qos = matching_qos(publishers, 1 if kind is JointState else DEPTH)
             if feed is None:
                 self._listen(topic, kind, qos)
             elif kind is not TFMessage and not same_service(qos, feed.subscription):

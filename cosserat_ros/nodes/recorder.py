@@ -1,0 +1,171 @@
+"""
+The node that records a robot: all that it says and is told, as a rosbag2 in MCAP.
+
+The messages are written as they came, each topic with its definition and its quality of service,
+so that `ros2 bag play`, Foxglove and readers without ROS need nothing but the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+import importlib.util
+from pathlib import Path
+from typing import Any, Optional
+
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.exceptions import NameValidationException
+from rclpy.expand_topic_name import expand_topic_name
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
+from rclpy.node import Node
+from rclpy.validate_full_topic_name import validate_full_topic_name
+
+from ..errors import CosseratError
+from .definitions import message_class, UnknownType
+from .feeds import matching_qos, same_service
+from .parameters import declare, Parameter
+from .process import run
+
+PARAMETERS = (
+    Parameter('folder', 'recordings', 'folder that the recording is put into; made if need be'),
+    Parameter('name', '', 'name of the recording; empty: by the time of its start'),
+    Parameter('simulator', 'simulator',
+              "name of the robot's node in the namespace of this one"),
+    Parameter('topics', '',
+              "topics to record, with blanks between; empty: all of the robot's"),
+)
+
+DEPTH = 1000  # messages of a topic that may wait to be written
+LOOK = 0.1  # [s] between looks for new topics
+SAVE = 1.0  # [s] between writes to the disk: what a killed recorder loses at most
+SHARED = '/tf', '/tf_static', '/clock', '/diagnostics'  # recorded whoever publishes them
+UNWANTED = '/rosout', '/parameter_events'  # of every node, and not about the robot
+
+
+class CannotRecord(CosseratError):
+    """The recorder cannot start, for the reason given in one line."""
+
+
+class Recorder(Node):
+    """Writes the topics of one robot into a file."""
+
+    def __init__(self) -> None:
+        super().__init__('recorder')
+        declare(self, PARAMETERS)
+        if importlib.util.find_spec('rosbags') is None:
+            raise CannotRecord('the recorder needs rosbags, which is not installed: see README.md')
+        from .recording import Recording  # it needs rosbags
+        self._wanted = self._topics_asked_for()
+        name = self._value('name') or f'{datetime.now():%Y_%m_%d-%H_%M_%S}'
+        path = (Path(self._value('folder')) / name).expanduser().absolute()
+        try:
+            self._recording = Recording(path)
+        except OSError as error:
+            raise CannotRecord(f'cannot record into {path}: {error.strerror or error}') from error
+        self._failed = False
+        self._known: dict[str, Any] = {}  # topic: its subscription, or none where it has no type
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
+        self.create_timer(LOOK, self._look, clock=steady)
+        self.create_timer(SAVE, self._save, clock=steady)
+
+    def start(self) -> bool:
+        """Say where the recording goes."""
+        self.get_logger().info(f'recording into {self._recording.path}')
+        self._look()
+        return True
+
+    def close(self) -> bool:
+        """End the recording, and say what it has."""
+        if self._failed:
+            self._recording.abandon()
+            return True
+        counts = self._recording.close()
+        self.get_logger().info(
+            f'recorded {sum(counts.values())} messages of {len(counts)} topics into '
+            f'{self._recording.path}')
+        silent = sorted(set(self._wanted) - {topic for topic, n in counts.items() if n})
+        if silent:
+            self.get_logger().warning(f'nothing came on {", ".join(silent)}')
+        return True
+
+    def _value(self, name: str) -> Any:
+        return self.get_parameter(name).value
+
+    def _topics_asked_for(self) -> list[str]:
+        names = []
+        for word in self._value('topics').split():
+            try:
+                full = expand_topic_name(word, self.get_name(), self.get_namespace())
+                validate_full_topic_name(full)
+            except (NameValidationException, ValueError) as error:
+                reason = str(error).splitlines()[0]
+                raise CannotRecord(
+                    f'parameter topics must be names of topics, got {word!r}: {reason}') from error
+            names.append(full)
+        return names
+
+    def _look(self) -> None:
+        """Subscribe to what is new, and anew where a publisher came that offers less."""
+        for topic, kind in self._topics().items():
+            publishers = self.get_publishers_info_by_topic(topic)
+            if not publishers:
+                continue
+            qos = matching_qos(publishers, DEPTH)
+            if topic not in self._known:
+                try:
+                    self._recording.add(topic, kind, publishers)
+                except UnknownType as error:
+                    self._known[topic] = None
+                    self.get_logger().warning(f'{topic} is not recorded: {error}')
+            elif self._known[topic] is None or same_service(qos, self._known[topic]):
+                continue
+            else:
+                self.destroy_subscription(self._known.pop(topic))
+            if topic not in self._known:
+                self._known[topic] = self.create_subscription(
+                    message_class(kind), topic, self._keep(topic), qos, raw=True)
+
+    def _topics(self) -> dict[str, str]:
+        """Return those that exist and are wanted, with their types."""
+        if self._wanted:
+            wanted = set(self._wanted)
+        else:
+            robot = self._value('simulator'), self.get_namespace()
+            try:
+                said = self.get_publisher_names_and_types_by_node(*robot)
+                told = self.get_subscriber_names_and_types_by_node(*robot)
+            except rcl.NodeNameNonExistentError:  # not there yet, or no more
+                said = told = []
+            wanted = {*SHARED, *(name for name, _ in [*said, *told])} - set(UNWANTED)
+        return {name: kinds[0] for name, kinds in self.get_topic_names_and_types()
+                if name in wanted}
+
+    def _keep(self, topic: str) -> Callable[[bytes, Any], None]:
+        simulated = self._value('use_sim_time')
+
+        def keep(data: bytes, info: Any) -> None:
+            came = (self.get_clock().now().nanoseconds if simulated
+                    else info['received_timestamp'])  # which may be a while ago
+            with self._writing():
+                self._recording.write(topic, came, data)
+        return keep
+
+    def _save(self) -> None:
+        with self._writing():
+            self._recording.save()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:  # the disk is full, or gone
+            self._failed = True
+            raise CannotRecord(
+                f'cannot write {self._recording.path}: {error.strerror or error}') from error
+
+
+def main(args: Optional[list[str]] = None) -> int:
+    """Run the node."""
+    return run(Recorder, args)

@@ -1,0 +1,174 @@
+"""The recorder: what it writes is what was said, and the file tells what it means."""
+
+import resource
+import signal
+import time
+
+from driver import simulator
+from mcap.exceptions import McapError
+from mcap.reader import make_reader
+from mcap.records import Message, Schema
+from mcap.stream_reader import StreamReader
+from mcap_ros2.decoder import DecoderFactory
+from numpy.testing import assert_allclose
+import pytest
+from rosbags.highlevel import AnyReader
+from ruamel.yaml import YAML
+from sensor_msgs.msg import JointState
+
+from cosserat_ros.msg import Backbone
+
+BACKBONE = '/arm/simulator/backbone'
+ROBOT = {f'/arm/simulator/{name}' for name in (
+    'backbone', 'markers', 'robot', 'tip_pose', 'tip_twist')}
+TOPICS = {*ROBOT, '/arm/joint_states', '/arm/simulator/commands', '/tf', '/tf_static',
+          '/diagnostics'}
+
+
+def recorder(start_node, folder, **parameters):
+    process = start_node('recorder', '-r', '__ns:=/arm', folder=folder, name='bag', **parameters)
+    return process, folder / 'bag' / 'bag.mcap'
+
+
+def wait_for_words(process, words, driver):
+    assert driver.spin_until(lambda: words in process.output(), 15.0), process.output()
+
+
+def wait_until_it_listens(driver, topic):
+    assert driver.spin_until(lambda: any(
+        s.node_name == 'recorder'
+        for s in driver.node.get_subscriptions_info_by_topic(topic)), 15.0)
+
+
+@pytest.fixture(scope='module')
+def robot():
+    with simulator('-r', '__ns:=/arm', namespace='/arm') as (driver, _):
+        driver.subscribe(Backbone, BACKBONE, 1000)
+        yield driver
+
+
+def test_a_recording_is_what_was_said_and_tells_what_it_means(robot, start_node, tmp_path):
+    process, path = recorder(start_node, tmp_path)
+    wait_for_words(process, 'recording into', robot)
+    wait_until_it_listens(robot, BACKBONE)
+    robot.command([3.0, 0.0, 0.0, 0.0])
+    heard = robot.messages[BACKBONE]
+    heard.clear()
+    begin = time.monotonic()
+    robot.spin(3.0)
+    heard = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in list(heard)}
+    passed = time.monotonic() - begin
+    assert process.stop() == 0
+
+    with path.open('rb') as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        summary = reader.get_summary()
+        counts = {c.topic: summary.statistics.channel_message_counts.get(c.id, 0)
+                  for c in summary.channels.values()}
+        there = sum(1 for _ in reader.iter_messages())
+        messages = [(channel.topic, message) for _, channel, _, message
+                    in reader.iter_decoded_messages([BACKBONE, '/arm/simulator/commands'])]
+    assert TOPICS <= counts.keys()
+    assert not {'/rosout', '/parameter_events'} & counts.keys()
+    assert sum(counts.values()) == there
+    assert f'recorded {there} messages of {len(counts)} topics' in process.output()
+    assert str(tmp_path / 'bag') in process.output()
+    assert counts['/arm/simulator/robot'] == counts['/tf_static'] == 1  # said before it began
+
+    # All of those three seconds, and the same numbers, by the definitions in the file alone.
+    recorded = {(m.header.stamp.sec, m.header.stamp.nanosec): m
+                for topic, m in messages if topic == BACKBONE}
+    assert len(heard) > 40 * passed
+    assert heard.keys() <= recorded.keys()
+    stamp = list(heard)[len(heard) // 2]
+    ours, theirs = heard[stamp], recorded[stamp]
+    assert theirs.header.frame_id == ours.header.frame_id
+    assert [r.name for r in theirs.rods] == [r.name for r in ours.rods]
+    for a, b in zip(ours.rods, theirs.rods):
+        assert_allclose(b.arc_lengths, a.arc_lengths, rtol=0, atol=0)
+        for field in ('linear_strains', 'angular_strains'):
+            assert [(v.x, v.y, v.z) for v in getattr(a, field)] == [
+                (v.x, v.y, v.z) for v in getattr(b, field)]
+        assert [p.position.z for p in a.poses] == [p.position.z for p in b.poses]
+    commands = [m for topic, m in messages if topic == '/arm/simulator/commands']
+    assert list(commands[0].data) == [3.0, 0.0, 0.0, 0.0]
+    schema = next(s for s in summary.schemas.values() if s.name == 'cosserat_ros/msg/Backbone')
+    assert b'MSG: cosserat_ros/RodState' in schema.data and b'[rad/m]' in schema.data
+
+
+def test_a_recording_has_the_layout_of_rosbag2(robot, start_node, tmp_path):
+    """So a reader of bags finds its way by metadata.yaml, with each topic's service and hash."""
+    process, path = recorder(
+        start_node, tmp_path, topics='"simulator/robot joint_states /tf_static never"')
+    wait_for_words(process, 'recording into', robot)
+    wait_until_it_listens(robot, '/arm/joint_states')
+    robot.spin(1.0)
+    assert process.stop() == 0
+    assert 'nothing came on /arm/never' in process.output()
+    bag = YAML(typ='safe').load(path.parent / 'metadata.yaml')['rosbag2_bagfile_information']
+    assert (bag['version'], bag['storage_identifier']) == (9, 'mcap')
+    assert bag['relative_file_paths'] == [path.name]
+    topics = {t['topic_metadata']['name']: t['topic_metadata']
+              for t in bag['topics_with_message_count']}
+    assert topics.keys() == {'/arm/simulator/robot', '/arm/joint_states', '/tf_static'}
+    durability = {name: {q['durability'] for q in t['offered_qos_profiles']}
+                  for name, t in topics.items()}
+    assert durability == {
+        '/arm/simulator/robot': {'transient_local'}, '/tf_static': {'transient_local'},
+        '/arm/joint_states': {'volatile'}}
+    offered = robot.node.get_publishers_info_by_topic('/arm/simulator/robot')[0]
+    assert topics['/arm/simulator/robot']['type_description_hash'] == str(offered.topic_type_hash)
+    with AnyReader([path.parent]) as reader:
+        assert reader.message_count == bag['message_count']
+        states = [reader.deserialize(data, c.msgtype) for c, _, data in reader.messages()
+                  if c.topic == '/arm/joint_states']
+    assert states[0].name == [f'tendon_{i}' for i in range(1, 5)]
+    assert topics['/arm/joint_states']['type'] == f'sensor_msgs/msg/{JointState.__name__}'
+
+
+def test_a_killed_recorder_leaves_what_came_until_a_second_before(robot, start_node, tmp_path):
+    process, path = recorder(start_node, tmp_path, topics='simulator/tip_pose')
+    wait_for_words(process, 'recording into', robot)
+    assert robot.spin_until(lambda: path.stat().st_size > 5000, 15.0)
+    robot.spin(1.5)
+    killed = time.time()
+    process.process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (path.parent / 'metadata.yaml').exists()
+    schemas, times = set(), []
+    with path.open('rb') as file, pytest.raises(McapError):  # no end
+        for record in StreamReader(file).records:
+            if isinstance(record, Schema):
+                schemas.add(record.name)
+            elif isinstance(record, Message):
+                times.append(1e-9 * record.log_time)
+    assert 'geometry_msgs/msg/PoseStamped' in schemas
+    assert killed - 2.0 < times[-1] <= killed
+    assert len(times) > 30
+
+
+def test_a_full_disk_ends_the_recording_with_a_word(robot, start_node, tmp_path):
+    process, path = recorder(start_node, tmp_path)
+    wait_for_words(process, 'recording into', robot)
+    resource.prlimit(process.process.pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
+    assert process.wait() == 1
+    assert f'cannot write {path.parent}: File too large' in process.output()
+    assert 'Traceback' not in process.output()
+
+
+@pytest.mark.parametrize('parameters, words', [
+    ({'topics': 'a//b'}, "parameter topics must be names of topics, got 'a//b'"),
+    ({'folder': '/proc/nowhere'}, 'cannot record into /proc/nowhere/'),
+])
+def test_what_cannot_be_recorded_is_refused(start_node, tmp_path, parameters, words):
+    process = start_node('recorder', **{'folder': tmp_path, **parameters})
+    assert process.wait() == 1
+    assert words in process.output()
+    assert 'Traceback' not in process.output()
+
+
+def test_a_recording_is_not_written_over(start_node, tmp_path):
+    (tmp_path / 'bag').mkdir()
+    process, _ = recorder(start_node, tmp_path)
+    assert process.wait() == 1
+    assert 'it exists already' in process.output()
