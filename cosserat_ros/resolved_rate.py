@@ -14,8 +14,8 @@ class ResolvedRate:
 
     With x the rates as parts of each actuator's range, and J the tip's Jacobian likewise, it finds
     the least of ``|J x - v|^2 + (d L)^2 |x - x_0|^2`` with the commands within their limits. The
-    second part keeps x finite where the tip cannot move as told, and leads commands that do not
-    matter to the tip to rest: ``x_0 = r (rest - command)``, so that tensions stay low.
+    second part keeps x finite where the tip cannot move as told. x_0 is that part of
+    ``r (rest - command)`` that does not move the tip, so that tensions stay low.
 
     Parameters
     ----------
@@ -71,8 +71,60 @@ class ResolvedRate:
         free = most > least
         x = np.zeros(m)
         if free.any():
+            J = jacobian * self._span
             wanted = self._relaxation * (self._rest - commands) / self._span
-            A = np.vstack([jacobian * self._span, self._weight * np.eye(m)])[:, free]
+            wanted -= J.T @ np.linalg.solve(
+                J @ J.T + self._weight ** 2 * np.eye(len(J)), J @ wanted)
+            A = np.vstack([J, self._weight * np.eye(m)])[:, free]
             b = np.concatenate([velocity, self._weight * wanted])
             x[free] = lsq_linear(A, b, (least[free], most[free]), method='bvls').x
         return np.clip(commands + dt * x * self._span, self._lower, self._upper)
+
+
+class SwingDamper:
+    """
+    A velocity that counteracts the slowest swing of a tip, given what was seen a while ago.
+
+    A tip that swings about its path at the angular frequency w, with the offset x and the velocity
+    v, has ``v cos(w t) - w x sin(w t)`` a time t later. Against that velocity the quasi-static
+    place of the tip is shifted by ``2 ratio / w`` times as much, which damps the swing.
+
+    Parameters
+    ----------
+    state_matrix : (n, n) float64
+        A of the linear system ``x_t = A x`` of the robot.
+    fastest : float
+        Angular frequency that can still be followed [rad/s].
+
+    """
+
+    LIVELY = 0.3  # ratio of damping from which a swing needs none
+
+    def __init__(self, state_matrix: np.ndarray, fastest: float) -> None:
+        roots = np.linalg.eigvals(state_matrix)
+        sizes = np.abs(roots)
+        swings = sizes[(np.abs(roots.imag) > 0.0) & (-roots.real < self.LIVELY * sizes)]
+        slowest = float(swings.min(initial=np.inf))
+        self.frequency = slowest if 0.0 < slowest < fastest else 0.0  # [rad/s]; 0: nothing to damp
+
+    def shift(
+        self, offset: np.ndarray, velocity: np.ndarray, age: float, ratio: float,
+    ) -> np.ndarray:
+        """
+        Return by how much the tip's quasi-static place is to be shifted [m].
+
+        Parameters
+        ----------
+        offset, velocity : (3,) float64
+            Of the swing [m], [m/s], as seen.
+        age : float
+            Time from then until what is told now acts [s].
+        ratio : float
+            Damping that is added, as a part of the critical one [-].
+
+        """
+        w = self.frequency
+        if w == 0.0:
+            return np.zeros_like(offset)
+        coming = velocity * np.cos(w * age) - w * offset * np.sin(w * age)
+        return -2.0 * ratio / w * coming

@@ -40,7 +40,7 @@ OF_ALL_NODES = 'use_sim_time', 'start_type_description_service'
 
 TOPICS = {
     'simulator': {
-        '~/commands': 'one number per actuator in the order of ~/robot, in the unit of its command',
+        '~/commands': 'one number per actuator, in the order of ~/robot and its unit',
         'joint_commands': 'commands by name, any of them; each takes the array of its interface',
         '~/joint_trajectory': 'commands over time, interpolated; a new one replaces the old',
         '~/wrench': 'load on the frame that the header names, along its axes; zero takes it away',
@@ -60,17 +60,20 @@ TOPICS = {
     },
     'path_follower': {
         '/simulator/tip_pose': 'where the tip is',
+        '/simulator/tip_twist': 'how fast it is',
         '/simulator/commands': 'what leads it',
         '~/tracking_error': 'where it should be less where it is, at the stamp, in base_link [m]',
         '~/markers': 'the path, and the point on it that is wanted now',
     },
 }
+SERVICES = {'simulator': {'~/pause': 'true: stand still; false: go on'}}  # of types not ours
 HEAD = """# Nodes
 
 Written by `make docs` from the running nodes: do not edit. `~` is the node's own name, as in
-`/simulator/commands`. Every node also has the topics, services and parameters that rclpy gives it,
-such as `use_sim_time`. `live` parameters can be set while the node runs; the others hold what the
-node was started with.
+`/simulator/commands`; the fields of services and of our own messages are explained in
+[srv/](../srv) and [msg/](../msg). Every node also has the topics, services and parameters that
+rclpy gives it, such as `use_sim_time`. `live` parameters can be set while the node runs; the others
+hold what the node was started with.
 """
 
 
@@ -105,7 +108,8 @@ class Graph(Node):
 
     def settled(self, node: str) -> dict[str, dict[str, str]]:
         """Return what a node offers once nothing more is added."""
-        deadline, since, last = time.monotonic() + PATIENCE, time.monotonic(), {}
+        deadline, since = time.monotonic() + PATIENCE, time.monotonic()
+        last: dict[str, dict[str, str]] = {}
         while time.monotonic() - since < SETTLED or not any(last.values()):
             assert time.monotonic() < deadline, f'{node} does not come up'
             here = node in self.get_node_names()
@@ -117,7 +121,7 @@ class Graph(Node):
 
     def call(self, kind: Any, service: str, **fields: Any) -> Any:
         """Return the answer of a service."""
-        client = self.create_client(kind, service)
+        client: Any = self.create_client(kind, service)
         assert client.wait_for_service(PATIENCE), service
         future = client.call_async(kind.Request(**fields))
         rclpy.spin_until_future_complete(self, future, timeout_sec=PATIENCE)
@@ -128,7 +132,8 @@ class Graph(Node):
         """Return the descriptors of a node's own parameters."""
         names = self.call(ListParameters, f'/{node}/list_parameters').result.names
         names = [name for name in names if name not in OF_ALL_NODES]
-        return self.call(DescribeParameters, f'/{node}/describe_parameters', names=names).descriptors
+        answer = self.call(DescribeParameters, f'/{node}/describe_parameters', names=names)
+        return answer.descriptors
 
 
 def allowed(one: ParameterDescriptor) -> str:
@@ -147,7 +152,7 @@ def node_section(name: str, graph: Graph) -> str:
     for way in ('in', 'out'):
         for topic, kind in sorted(offered[way].items()):
             own = topic.replace(f'/{name}/', '~/', 1)
-            relative = own if own in words else own.removeprefix('/')
+            relative = own if own in words or own[0] == '~' else own.removeprefix('/')
             said = words.pop(relative, '') or first_words(kind)
             assert said, f'{name}: say in TOPICS what {own} is'
             lines.append(f'| {way} | `{relative}` | {kind} | {said} |')
@@ -156,7 +161,7 @@ def node_section(name: str, graph: Graph) -> str:
         lines += ['', '| service | type | |', '|---|---|---|']
     for service, kind in sorted(offered['service'].items()):
         own = service.replace(f'/{name}/', '~/', 1)
-        said = first_words(kind) or 'true: stand still; false: go on'
+        said = first_words(kind) or SERVICES[name][own]
         lines.append(f'| `{own}` | {kind} | {said} |')
     defaults = {p.name: p.default for p in module.PARAMETERS}
     lines += ['', '| parameter | type | default | allowed | live | |', '|---|---|---|---|---|---|']
@@ -179,10 +184,10 @@ def client_section(name: str) -> str:
     """Return the section of a command-line client."""
     module = importlib.import_module(f'cosserat_ros.nodes.{name}')
     parser: argparse.ArgumentParser = module.command_line()
-    lines = [f'## {name}', '', f'{parser.description}', '', f'`ros2 run cosserat_ros {name} --help`',
-             '', '| argument | |', '|---|---|']
+    lines = [f'## {name}', '', f'{parser.description}', '',
+             f'`ros2 run cosserat_ros {name} --help`', '', '| argument | |', '|---|---|']
     for action in parser._actions:
-        given = action.metavar or ''
+        given = action.metavar or ('' if action.option_strings else action.dest)
         shown = ' '.join(given) if isinstance(given, tuple) else given
         flags = ' '.join(filter(None, [', '.join(action.option_strings), shown]))
         lines.append(f'| `{flags}` | {action.help} |')
@@ -196,20 +201,17 @@ def written() -> str:
     names = names_in_cmake()
     nodes = [name for name in names
              if hasattr(importlib.import_module(f'cosserat_ros.nodes.{name}'), 'PARAMETERS')]
-    running = [
-        subprocess.Popen([folder / name, '--ros-args', *ARGUMENTS.get(name, [])],
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for name in nodes]
     rclpy.init()
-    try:
-        graph = Graph('make_nodes')
-        sections = [node_section(name, graph) for name in nodes]
-    finally:
-        for process in running:
-            process.terminate()
-        for process in running:
-            process.wait(PATIENCE)
-        rclpy.shutdown()
+    graph, sections = Graph('make_nodes'), []
+    for name in nodes:  # each by itself: the viewer listens to whatever others publish
+        with subprocess.Popen(
+                [folder / name, '--ros-args', *ARGUMENTS.get(name, [])],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                sections.append(node_section(name, graph))
+            finally:
+                process.terminate()
+    rclpy.shutdown()
     sections += [client_section(name) for name in names if name not in nodes]
     return '\n'.join([HEAD, *sections])
 

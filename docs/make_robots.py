@@ -103,7 +103,8 @@ def field_table(kind: type) -> str:
     said = explanations(kind)
     summary = inspect.cleandoc(kind.__doc__ or '').split('\n\n')[0]
     tag = f' `shape: {kind.shape}`.' if hasattr(kind, 'shape') else ''
-    rows = [' '.join(summary.split()) + tag, '', '| key | what | unit | allowed | default |', '|---|---|---|---|---|']
+    rows = [' '.join(summary.split()) + tag, '',
+            '| key | what | unit | allowed | default |', '|---|---|---|---|---|']
     for field in sorted(fields(kind), key=lambda f: f.default is not MISSING):
         if not field.init:
             continue

@@ -22,8 +22,14 @@ from rclpy.node import Node
 from rclpy.utilities import remove_ros_args
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.msg import ActuatorCommand, ActuatorInfo, Equilibrium, Load, RobotInfo
-from cosserat_ros.msg import SolverStatus
+from cosserat_ros.msg import (
+    ActuatorCommand,
+    ActuatorInfo,
+    Equilibrium,
+    Load,
+    RobotInfo,
+    SolverStatus,
+)
 
 from ..errors import CosseratError
 from .conversions import xyz
@@ -224,8 +230,8 @@ def quantity(value: float, unit: str) -> str:
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines with columns below each other, the first to the left."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return ['  '.join([
-        row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:]))]).rstrip()
+    return [
+        '  '.join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
         for row in rows]
 
 

@@ -1,4 +1,8 @@
-"""Ask a running simulator for a static equilibrium: ``ros2 run cosserat_ros statics tendon_1=3``."""
+"""
+Ask a running simulator for a static equilibrium.
+
+``ros2 run cosserat_ros statics tendon_1=3 tendon_2=1``
+"""
 
 from __future__ import annotations
 
