@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import time
+from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 import rclpy
@@ -41,7 +42,7 @@ def start(name: str, *parameters: str) -> subprocess.Popen[str]:
 def push(force: float) -> None:
     """Load the tip of the robot."""
     node = rclpy.create_node('tracking')
-    client = node.create_client(SetWrench, '/simulator/set_wrench')
+    client: Any = node.create_client(SetWrench, '/simulator/set_wrench')
     client.wait_for_service(60.0)
     load = Load(name='push')
     load.wrench.force.x = force

@@ -72,8 +72,8 @@ HEAD = """# Nodes
 Written by `make docs` from the running nodes: do not edit. `~` is the node's own name, as in
 `/simulator/commands`; the fields of services and of our own messages are explained in
 [srv/](../srv) and [msg/](../msg). Every node also has the topics, services and parameters that
-rclpy gives it, such as `use_sim_time`. `live` parameters can be set while the node runs; the others
-hold what the node was started with.
+rclpy gives it, such as `use_sim_time`. `live` parameters can be set while the node runs; the
+others hold what the node was started with.
 """
 
 

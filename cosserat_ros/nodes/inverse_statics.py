@@ -64,13 +64,13 @@ def ask_inverse_statics(client: Client, given: Any) -> int:
 
 
 def send(client: Client, commands: list[float]) -> str:
-    """Command the robot, and return the words for it; raise if that did not arrive."""
+    """Command the robot, and return the words for it; raise if nobody listens."""
     publisher = client.create_publisher(Float64MultiArray, f'{client.simulator}/commands', 10)
     if not client.wait_for(publisher.get_subscription_count, ARRIVAL):
         raise NoAnswer(f'nobody listens to {publisher.topic_name}: nothing was sent')
     publisher.publish(Float64MultiArray(data=commands))
-    if not publisher.wait_for_all_acked(Duration(seconds=ARRIVAL)):
-        raise NoAnswer(f'what was sent to {publisher.topic_name} did not arrive')
+    # One who was killed never acknowledges: after a while whoever is there has it all the same.
+    publisher.wait_for_all_acked(Duration(seconds=ARRIVAL))
     return f'sent to {publisher.topic_name}'
 
 
