@@ -322,7 +322,7 @@ class PathFollower(Node):
         self._acted_at, self._judged_at, self._turn = 0.0, 0.0, 0
         self._error, self._last_error = np.zeros(3), np.zeros(3)
         self._squares.clear()
-        self._tip_moved = self._asked_at = time.monotonic()
+        self._tip_moved = self._asked_at = self._jacobian_came = time.monotonic()
 
     def _see_twist(self, message: TwistStamped) -> None:
         """Move the commands on by what leads the tip along the path; its pose has just come."""
