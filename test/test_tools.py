@@ -131,7 +131,7 @@ def test_what_is_no_command_is_refused(text):
 # --- The path follower --------------------------------------------------------------------------
 
 FOLLOWED = {  # parameters, load on the tip [N], greatest RMS error in a closed loop [mm]
-    'tendon_arm': ({'period': 4.0}, 0.01, 3.0),
+    'tendon_arm': ({'period': 4.0}, 0.01, 4.0),
     'fluidic_finger_three_chambers': (
         {'period': 4.0, 'axes': 'xyz', 'centre_z': 0.105, 'lead': 0.05}, 0.03, 1.0),
 }
@@ -177,7 +177,7 @@ def test_a_path_is_followed_better_than_open_loop(driven, start_node):
     closed_loop = rms(driven, 2.5)
     print(f'{driven.robot}: RMS error {open_loop:.2f} mm open, {closed_loop:.2f} mm closed loop')
     assert closed_loop < bound, follower.output()
-    assert open_loop > 3.0 * closed_loop
+    assert open_loop > 2.0 * closed_loop
     assert re.search(r'round 1: RMS error \d', follower.output())
 
     commands = np.array([m.data for m in driven.messages['/simulator/commands']])
