@@ -2,7 +2,7 @@
 ROBOT ?= tendon_arm
 ENTER := environment/enter
 
-.PHONY: help demo test lint benchmark picture lock clean
+.PHONY: help demo test lint benchmark picture docs lock clean
 
 help:
 	@echo 'make demo [ROBOT=name] [DURATION=seconds] [PORT=number]   a robot in the browser'
@@ -10,6 +10,7 @@ help:
 	@echo 'make lint                                                 style and types'
 	@echo 'make benchmark                                            times of the engine, as tables'
 	@echo 'make picture                                              the picture of README.md'
+	@echo 'make docs                                                 tables of docs/, from the code'
 	@echo 'make lock                                                 newest versions into requirements.txt'
 	@echo 'make clean                                                remove the environment'
 
@@ -33,6 +34,10 @@ benchmark:
 
 picture:
 	@$(ENTER) python docs/make_picture.py
+
+docs:
+	@$(ENTER) python docs/make_nodes.py
+	@$(ENTER) python docs/make_robots.py
 
 lock:
 	@$(ENTER) sh -c 'pip install --quiet uv && uv pip compile --quiet --universal --upgrade \

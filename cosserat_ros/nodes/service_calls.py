@@ -7,7 +7,19 @@ from dataclasses import dataclass
 import time
 from typing import Any
 
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
+
+from ..errors import InvalidModel
+
+
+def full_name(node: Node, field: str, given: str) -> str:
+    """Return the full name of another node that is given as seen from ours, or raise."""
+    try:
+        return node.resolve_service_name(given)
+    except (InvalidTopicNameException, rcl.RCLError):
+        raise InvalidModel(field, given, 'the name of a node') from None
 
 
 @dataclass

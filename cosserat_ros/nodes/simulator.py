@@ -7,6 +7,7 @@ ask for, and the executor's hands messages and requests to them.
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 import sys
 from typing import Any, Optional
@@ -136,6 +137,8 @@ class Simulator(LifecycleNode):
         self._publisher.publish_fixed(
             self.get_clock().now().to_msg(), self._stepper.step_size)
         self._active = True
+        gc.collect()
+        gc.freeze()  # else Python would look through all that is loaded now and then, for 0.1 s
         self._stepper.start()
         self._publishing.start(self._stepper)
         # By the steady clock: a jump of the system's or of simulated time must not stall it.

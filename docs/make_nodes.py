@@ -1,0 +1,232 @@
+"""
+Write docs/nodes.md: start every node, ask it what it offers, and put that into tables.
+
+Run by `make docs`. Topics, services and parameters are those of the running nodes. What services
+and our own messages are is taken from the first lines of their files; only topics need a word
+here, and one without it, or a word for a topic that is not there, is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+from pathlib import Path
+import re
+import subprocess
+import sys
+import time
+from typing import Any
+
+from ament_index_python.packages import get_package_prefix
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType
+from rcl_interfaces.srv import DescribeParameters, ListParameters
+import rclpy
+from rclpy.node import Node
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / 'docs' / 'nodes.md'
+PATIENCE = 60.0  # [s] until a node must be there, with all that it offers
+SETTLED = 1.0    # [s] without anything new, after which a node has nothing more to offer
+ARGUMENTS = {'viewer': ['-p', 'port:=0']}  # that let a node start beside others
+TYPES = {ParameterType.PARAMETER_BOOL: 'bool', ParameterType.PARAMETER_INTEGER: 'int',
+         ParameterType.PARAMETER_DOUBLE: 'float', ParameterType.PARAMETER_STRING: 'text'}
+COMMON = re.compile(  # what rclpy gives every node, or every managed one
+    r'/(rosout|parameter_events|.*/transition_event)'
+    r'|.*/(describe_parameters|get_parameter_types|get_parameters|list_parameters|set_parameters'
+    r'|set_parameters_atomically|get_type_description|change_state|get_available_states'
+    r'|get_available_transitions|get_state|get_transition_graph)')
+OF_ALL_NODES = 'use_sim_time', 'start_type_description_service'
+
+TOPICS = {
+    'simulator': {
+        '~/commands': 'one number per actuator, in the order of ~/robot and its unit',
+        'joint_commands': 'commands by name, any of them; each takes the array of its interface',
+        '~/joint_trajectory': 'commands over time, interpolated; a new one replaces the old',
+        '~/wrench': 'load on the frame that the header names, along its axes; zero takes it away',
+        'joint_states': 'displacement and tension, volume and pressure, or length and force',
+        '/tf': 'all moving frames of one instant',
+        '/tf_static': 'where base_link is, and the tip on what carries it',
+        '~/markers': 'rods, discs, platform, tendons by tension, chambers by pressure, loads',
+        '~/tip_pose': 'of the tip or platform, seen from base_link',
+        '~/tip_twist': 'its velocity, along the axes of base_link',
+        '/diagnostics': 'residual, iterations, real-time factor, overruns, age of the command, '
+                        'refused commands',
+    },
+    'viewer': {
+        '/tf': 'frames',
+        '/tf_static': 'frames',
+        '/diagnostics': 'how simulators are',
+    },
+    'path_follower': {
+        '/simulator/tip_pose': 'where the tip is',
+        '/simulator/tip_twist': 'how fast it is',
+        '/simulator/commands': 'what leads it',
+        '~/tracking_error': 'where it should be less where it is, at the stamp, in base_link [m]',
+        '~/markers': 'the path, and the point on it that is wanted now',
+    },
+}
+SERVICES = {'simulator': {'~/pause': 'true: stand still; false: go on'}}  # of types not ours
+HEAD = """# Nodes
+
+Written by `make docs` from the running nodes: do not edit. `~` is the node's own name, as in
+`/simulator/commands`; the fields of services and of our own messages are explained in
+[srv/](../srv) and [msg/](../msg). Every node also has the topics, services and parameters that
+rclpy gives it, such as `use_sim_time`. `live` parameters can be set while the node runs; the
+others hold what the node was started with.
+"""
+
+
+def names_in_cmake() -> list[str]:
+    """Return all executables."""
+    text = (ROOT / 'CMakeLists.txt').read_text(encoding='utf-8')
+    found = re.search(r'set\(nodes ([^)]*)\)', text)
+    assert found is not None
+    return found[1].split()
+
+
+def first_words(kind: str) -> str:
+    """Return what the file of an interface of ours says it is; nothing for others."""
+    package, folder, name = kind.split('/')
+    if package != 'cosserat_ros':
+        return ''
+    text = (ROOT / folder / f'{name}.{folder}').read_text(encoding='utf-8')
+    return text.splitlines()[0].strip('# .')
+
+
+class Graph(Node):
+    """One who asks nodes what they offer."""
+
+    def offered(self, node: str) -> dict[str, dict[str, str]]:
+        """Return a node's topics in and out and its services, by name, with their types."""
+        return {kind: {name: types[0] for name, types in ask(node, '/')
+                       if not COMMON.fullmatch(name)}
+                for kind, ask in (
+                    ('in', self.get_subscriber_names_and_types_by_node),
+                    ('out', self.get_publisher_names_and_types_by_node),
+                    ('service', self.get_service_names_and_types_by_node))}
+
+    def settled(self, node: str) -> dict[str, dict[str, str]]:
+        """Return what a node offers once nothing more is added."""
+        deadline, since = time.monotonic() + PATIENCE, time.monotonic()
+        last: dict[str, dict[str, str]] = {}
+        while time.monotonic() - since < SETTLED or not any(last.values()):
+            assert time.monotonic() < deadline, f'{node} does not come up'
+            here = node in self.get_node_names()
+            now = self.offered(node) if here else {}
+            if now != last:
+                since, last = time.monotonic(), now
+            rclpy.spin_once(self, timeout_sec=0.1)
+        return last
+
+    def call(self, kind: Any, service: str, **fields: Any) -> Any:
+        """Return the answer of a service."""
+        client: Any = self.create_client(kind, service)
+        assert client.wait_for_service(PATIENCE), service
+        future = client.call_async(kind.Request(**fields))
+        rclpy.spin_until_future_complete(self, future, timeout_sec=PATIENCE)
+        assert future.done(), service
+        return future.result()
+
+    def parameters(self, node: str) -> list[ParameterDescriptor]:
+        """Return the descriptors of a node's own parameters."""
+        names = self.call(ListParameters, f'/{node}/list_parameters').result.names
+        names = [name for name in names if name not in OF_ALL_NODES]
+        answer = self.call(DescribeParameters, f'/{node}/describe_parameters', names=names)
+        return answer.descriptors
+
+
+def allowed(one: ParameterDescriptor) -> str:
+    """Return the range of a parameter, or what it may be else."""
+    for span in (*one.floating_point_range, *one.integer_range):
+        return f'{span.from_value:g} to {span.to_value:g}'
+    return one.additional_constraints
+
+
+def node_section(name: str, graph: Graph) -> str:
+    """Return the section of a running node."""
+    module = importlib.import_module(f'cosserat_ros.nodes.{name}')
+    offered, words = graph.settled(name), dict(TOPICS.get(name, {}))
+    lines = [f'## {name}', '', summary(module), '', f'`ros2 run cosserat_ros {name}`', '',
+             '| | topic | type | |', '|---|---|---|---|']
+    for way in ('in', 'out'):
+        for topic, kind in sorted(offered[way].items()):
+            own = topic.replace(f'/{name}/', '~/', 1)
+            relative = own if own in words or own[0] == '~' else own.removeprefix('/')
+            said = words.pop(relative, '') or first_words(kind)
+            assert said, f'{name}: say in TOPICS what {own} is'
+            lines.append(f'| {way} | `{relative}` | {kind} | {said} |')
+    assert not words, f'{name}: has no topics {list(words)}'
+    if offered['service']:
+        lines += ['', '| service | type | |', '|---|---|---|']
+    for service, kind in sorted(offered['service'].items()):
+        own = service.replace(f'/{name}/', '~/', 1)
+        said = first_words(kind) or SERVICES[name][own]
+        lines.append(f'| `{own}` | {kind} | {said} |')
+    defaults = {p.name: p.default for p in module.PARAMETERS}
+    lines += ['', '| parameter | type | default | allowed | live | |', '|---|---|---|---|---|---|']
+    descriptors = {one.name: one for one in graph.parameters(name)}
+    for parameter, value in defaults.items():
+        one = descriptors.pop(parameter)
+        shown = str(value).lower() if isinstance(value, bool) else f'{value}' or '(empty)'
+        lines.append(f'| `{one.name}` | {TYPES[one.type]} | `{shown}` | {allowed(one)} | '
+                     f'{"" if one.read_only else "live"} | {one.description} |')
+    assert not descriptors, f'{name} has more parameters: {list(descriptors)}'
+    return '\n'.join(lines) + '\n'
+
+
+def summary(module: Any) -> str:
+    """Return the first paragraph of a module's docstring."""
+    return ' '.join(module.__doc__.strip().split('\n\n')[0].split())
+
+
+def client_section(name: str) -> str:
+    """Return the section of a command-line client."""
+    module = importlib.import_module(f'cosserat_ros.nodes.{name}')
+    parser: argparse.ArgumentParser = module.command_line()
+    lines = [f'## {name}', '', f'{parser.description}', '',
+             f'`ros2 run cosserat_ros {name} --help`', '', '| argument | |', '|---|---|']
+    for action in parser._actions:
+        given = action.metavar or ('' if action.option_strings else action.dest)
+        shown = ' '.join(given) if isinstance(given, tuple) else given
+        flags = ' '.join(filter(None, [', '.join(action.option_strings), shown]))
+        lines.append(f'| `{flags}` | {action.help} |')
+    return '\n'.join([*lines, '', f'{parser.epilog}', ''])
+
+
+def written() -> str:
+    """Start all nodes, and return the page."""
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    folder = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros'
+    names = names_in_cmake()
+    nodes = [name for name in names
+             if hasattr(importlib.import_module(f'cosserat_ros.nodes.{name}'), 'PARAMETERS')]
+    rclpy.init()
+    graph, sections = Graph('make_nodes'), []
+    for name in nodes:  # each by itself: the viewer listens to whatever others publish
+        with subprocess.Popen(
+                [folder / name, '--ros-args', *ARGUMENTS.get(name, [])],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                sections.append(node_section(name, graph))
+            finally:
+                process.terminate()
+    rclpy.shutdown()
+    sections += [client_section(name) for name in names if name not in nodes]
+    return '\n'.join([HEAD, *sections])
+
+
+def main() -> int:
+    """Write the page; with --check only tell whether it is as it should be."""
+    page = written()
+    if '--check' not in sys.argv[1:]:
+        PAGE.write_text(page, encoding='utf-8')
+        return 0
+    if page == PAGE.read_text(encoding='utf-8'):
+        return 0
+    print(f'{PAGE.name} is not up to date: run `make docs`', file=sys.stderr)
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

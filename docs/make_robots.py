@@ -1,0 +1,136 @@
+"""
+Write the tables of docs/robots.md from the dataclasses that read the files.
+
+Run by `make docs`. A table goes between a line ``<!-- fields: Name -->`` and the next
+``<!-- end -->``; all else is written by hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, fields, MISSING
+import functools
+import inspect
+import math
+from pathlib import Path
+import re
+import sys
+from typing import Any
+
+from cosserat_ros import parts, robot, rod, routing, section, strain
+from cosserat_ros.checked import FARTHEST
+
+PAGE = Path(__file__).resolve().parent / 'robots.md'
+MARK = re.compile(r'(<!-- fields: (\w+) -->\n).*?(<!-- end -->)', re.S)
+MODULES = robot, parts, rod, section, routing, strain
+
+
+def kind_named(name: str) -> type:
+    """Return the dataclass of this name."""
+    return next(getattr(module, name) for module in MODULES if hasattr(module, name))
+
+
+def explanations(kind: type) -> dict[str, str]:
+    """Return what the docstrings of a dataclass and its bases say of each field."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        text = inspect.cleandoc(base.__dict__.get('__doc__') or '')
+        _, _, listed = text.partition('Parameters\n----------\n')
+        for names, words in re.findall(
+                r'^(\w[\w, ]*?)(?: : [^\n]*)?\n((?:    [^\n]*\n?|\n(?=    ))+)', listed, re.M):
+            if 'see `_' not in words:  # where a base says it
+                found.update(dict.fromkeys(names.replace(' ', '').split(','),
+                                           ' '.join(words.split())))
+    return found
+
+
+def known_of(field: Field) -> dict[str, Any]:
+    """Return what the check of a field knows: its unit, limits, options."""
+    check = field.metadata.get('check')
+    if isinstance(check, functools.partial):
+        return dict(check.keywords)
+    if check is None or not check.__closure__:
+        return {}
+    known = dict(zip(check.__code__.co_freevars, (c.cell_contents for c in check.__closure__)))
+    return {**known, **known.get('limits', {})}
+
+
+def allowed(field: Field) -> str:
+    """Return what a field may be, as far as its check tells: unit and limits, or a list."""
+    known = known_of(field)
+    if not known:  # a mapping of its own, or a list of them
+        return 'see below'
+    if 'options' in known:
+        return ' or '.join(f'`{word}`' for word in known['options'])
+    if 'kind' in known:
+        what = known['allowed']
+        return f'a mapping of names to {what}' if 'Mapping' in str(field.type) else what
+    if 'pattern' in known:
+        return known['allowed']
+    limits = [f'{sign} {known[key]:g}' for key, sign in (
+        ('above', '>'), ('least', '≥'), ('most', '≤'))
+        if math.isfinite(known.get(key, math.inf)) and abs(known[key]) < FARTHEST
+        and 'fewest' not in known]
+    what = 'a number' if 'unit' in known else 'a whole number'
+    if 'size' in known:
+        what = f'{known["size"]} numbers'
+    elif 'fewest' in known:
+        what = 'a list of numbers' if 'unit' in known else 'a list of `[x, y]`'
+    return f'{what} {" and ".join(limits)}'.rstrip()
+
+
+def unit(field: Field) -> str:
+    """Return the unit of a field, or nothing."""
+    known = known_of(field)
+    return known.get('unit', 'm' if 'fewest' in known else '')
+
+
+def default(field: Field) -> str:
+    """Return what holds where a key is left out."""
+    if field.default is MISSING:
+        return '**required**' if field.default_factory is MISSING else 'none'
+    value: Any = field.default
+    if value is None:
+        return 'none'
+    if isinstance(value, tuple):
+        return f'`[{", ".join(f"{x:g}" for x in value)}]`'
+    if isinstance(value, float):
+        return f'`{value:.6g}`'
+    return f'`{value}`' if isinstance(value, (int, str)) else 'its defaults'
+
+
+def field_table(kind: type) -> str:
+    """Return what a mapping is, in a line, and its keys as a table."""
+    said = explanations(kind)
+    summary = inspect.cleandoc(kind.__doc__ or '').split('\n\n')[0]
+    tag = f' `shape: {kind.shape}`.' if hasattr(kind, 'shape') else ''
+    rows = [' '.join(summary.split()) + tag, '',
+            '| key | what | unit | allowed | default |', '|---|---|---|---|---|']
+    for field in sorted(fields(kind), key=lambda f: f.default is not MISSING):
+        if not field.init:
+            continue
+        words = said.get(field.name, '').replace('|', '\\|').replace('``', '`')
+        words = words.replace(f'[{unit(field)}]', '').strip(' .,').replace('  ', ' ')
+        rows.append(
+            f'| `{field.name}` | {words} | {unit(field)} | {allowed(field)} | {default(field)} |')
+    return '\n'.join(rows) + '\n'
+
+
+def written(page: str) -> str:
+    """Return the page with all its tables anew."""
+    return MARK.sub(lambda m: m[1] + field_table(kind_named(m[2])) + m[3], page)
+
+
+def main() -> int:
+    """Write the page; with --check only tell whether it is as it should be."""
+    before = PAGE.read_text(encoding='utf-8')
+    after = written(before)
+    if '--check' in sys.argv[1:]:
+        if before != after:
+            print(f'{PAGE.name} is not up to date: run `make docs`', file=sys.stderr)
+        return int(before != after)
+    PAGE.write_text(after, encoding='utf-8')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The documentation: tables that are written from the program, examples that work."""
+
+from dataclasses import is_dataclass
+import re
+import subprocess
+import sys
+
+from conftest import ROOT
+import pytest
+
+from cosserat_ros import parts, rod, routing, section, strain
+from cosserat_ros.robot import load
+from cosserat_ros.simulator import Simulator
+
+DOCS = ROOT / 'docs'
+
+
+@pytest.mark.parametrize('script', ['make_nodes.py', 'make_robots.py'])
+def test_tables_are_as_the_program_is(script):
+    checked = subprocess.run(
+        [sys.executable, DOCS / script, '--check'], capture_output=True, text=True, check=False,
+        timeout=100)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_robot_of_the_page_is_one(tmp_path):
+    text = re.search(r'```yaml\n(.*?)```', (DOCS / 'robots.md').read_text(), re.S)[1]
+    path = tmp_path / 'my_arm.yaml'
+    path.write_text(text)
+    arm = Simulator(load(path))
+    assert list(arm.robot.actuators) == ['left', 'right', 'up', 'down']
+    assert arm.statics().converged
+    height = arm.tip_pose()[2, 3]
+    assert 0.31 < height < 0.3201
+    arm.command(left=5.0)
+    assert arm.statics().converged
+    assert arm.tip_pose()[0, 3] > 0.01
+
+
+def test_every_part_of_a_robot_is_on_the_page():
+    """Every dataclass that a file can have has its table."""
+    named = set(re.findall(r'<!-- fields: (\w+) -->', (DOCS / 'robots.md').read_text()))
+    for module in (parts, rod, routing, section):
+        for name, kind in vars(module).items():
+            if (is_dataclass(kind) and kind.__module__ == module.__name__
+                    and not name.startswith(('_', 'Base')) and name not in ('Actuator', 'Rod')):
+                assert name in named, f'{name} has no table'
+    assert strain.StrainModes.__name__ in named
+
+
+@pytest.mark.parametrize('page', [ROOT / 'README.md', *sorted(DOCS.glob('*.md'))],
+                         ids=lambda path: path.name)
+def test_links_lead_somewhere(page):
+    for link in re.findall(r'\]\(([^)#:]+)\)', page.read_text()):
+        assert (page.parent / link).exists(), link
