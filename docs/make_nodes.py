@@ -15,6 +15,7 @@ from pathlib import Path
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -28,7 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / 'docs' / 'nodes.md'
 PATIENCE = 60.0  # [s] until a node must be there, with all that it offers
 SETTLED = 1.0    # [s] without anything new, after which a node has nothing more to offer
-ARGUMENTS = {'viewer': ['-p', 'port:=0']}  # that let a node start beside others
+ARGUMENTS = {  # that let a node start beside others, and leave nothing behind
+    'viewer': ['-p', 'port:=0'], 'recorder': ['-p', f'folder:={tempfile.gettempdir()}']}
 TYPES = {ParameterType.PARAMETER_BOOL: 'bool', ParameterType.PARAMETER_INTEGER: 'int',
          ParameterType.PARAMETER_DOUBLE: 'float', ParameterType.PARAMETER_STRING: 'text'}
 COMMON = re.compile(  # what rclpy gives every node, or every managed one
@@ -110,7 +112,8 @@ class Graph(Node):
         """Return what a node offers once nothing more is added."""
         deadline, since = time.monotonic() + PATIENCE, time.monotonic()
         last: dict[str, dict[str, str]] = {}
-        while time.monotonic() - since < SETTLED or not any(last.values()):
+        here = False
+        while time.monotonic() - since < SETTLED or not here:
             assert time.monotonic() < deadline, f'{node} does not come up'
             here = node in self.get_node_names()
             now = self.offered(node) if here else {}
