@@ -62,9 +62,11 @@ class Page:
     def wait_for(self, condition, timeout=60.0):
         """Wait until a condition holds; tell whether it does."""
         deadline = time.monotonic() + timeout
-        while not condition() and time.monotonic() < deadline:
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
             self.page.wait_for_timeout(200)
-        return condition()
+        return True
 
     def open_tab(self, name):
         """Turn to another part of the panel."""

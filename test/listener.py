@@ -29,9 +29,11 @@ class Listener:
     def spin_until(self, condition, timeout=10.0):
         """Receive until the condition holds; tell whether it does."""
         deadline = time.monotonic() + timeout
-        while not condition() and time.monotonic() < deadline:
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
             self._executor.spin_once(timeout_sec=0.02)
-        return condition()
+        return True
 
     def call(self, kind, service, request, timeout=10.0):
         """Call a service and return its response."""

@@ -206,7 +206,7 @@ def test_the_tutorial_brings_the_tip_to_its_target(driven, tmp_path):
     (tmp_path / 'bend.py').write_text(code)
     process = Running([sys.executable, str(tmp_path / 'bend.py')], None)
     try:
-        assert driven.spin_until(lambda: abs(driven.tip()[0] - 0.05) < 0.005, 25.0), driven.tip()
+        assert driven.spin_until(lambda: abs(driven.tip()[0] - 0.05) < 0.005, 60.0), driven.tip()
         assert len(code.splitlines()) <= 40
     finally:
         process.stop(signal.SIGINT)
