@@ -127,6 +127,8 @@ def simulator(*arguments, namespace='', **parameters):
 def wait_for(condition, timeout=10.0):
     """Wait without receiving anything."""
     deadline = time.monotonic() + timeout
-    while not condition() and time.monotonic() < deadline:
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.02)
-    return condition()
+    return True
