@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import inner, kernel, merged
+from .kernels import inner, kernel
 from .kinematics import cross
 
 EFFORT, LENGTH, GAS = 0, 1, 2  # kinds of closure
@@ -138,7 +138,7 @@ def lengths_and_gradients(a, xi):
     return length, gradient
 
 
-@merged
+@inner
 def add_curvature(a, effort, xi, H):
     """
     Add the second derivative of ``sum effort l`` with the strain at each node to H (N, 6, 6).

@@ -124,7 +124,7 @@ def end_loads(d, loads, reaction, x):
     return F, L
 
 
-@merged
+@inner
 def _carry(d, loads, x, a, F, L):
     """Add weight and inertia of the body at the end of element a to F and L (3,)."""
     e = d.end_station[a]
@@ -345,7 +345,7 @@ def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
     return K, J
 
 
-@merged
+@inner
 def _add_actuators(d, paths, effort, x, K):
     """Add what the actuators' forces change with strain."""
     N, n = d.Phi.shape
@@ -367,7 +367,7 @@ def _subtract(weights, columns, b, i, K):
                 K[b, c] -= weight * columns[k, i, c]
 
 
-@merged
+@inner
 def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
     """Return the variations of t, t_t and t_tt at the nodes, (N, 3, C) each."""
     N, n = d.Phi.shape
@@ -410,7 +410,7 @@ def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
     return dt, dt_t, dt_tt
 
 
-@merged
+@inner
 def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
     """
     Return the variations of the loads at nodes and ends, and of the tip.
@@ -457,7 +457,7 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
     return dF, dL, dF_end, dL_end, J
 
 
-@merged
+@inner
 def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
     """Add the variation of what acts at the end of element a to dF and dL (3, C)."""
     e = d.end_station[a]
@@ -495,7 +495,7 @@ def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
         psi[e], dOm[e], dOm_t[e], dL)
 
 
-@merged
+@inner
 def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
     """Return the variations of R^T P (N, 3, C), of M (M + 1, 3, C) and of N_base (3, C)."""
     N, E, C = d.s.size, d.W.shape[0], psi.shape[2]
@@ -527,7 +527,7 @@ def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
     return force, dM, dN
 
 
-@merged
+@inner
 def _drag_columns(d, loads, x, k, psi, dp_t, dF):
     """Add the variation of drag at node k to dF (3, C)."""
     C = dF.shape[1]
@@ -582,7 +582,7 @@ def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
     add_cross(y, psi, dL, 1.0)
 
 
-@merged
+@inner
 def _moment_columns(d, x, M, dM, psi):
     """Return the variation of T_e^T R_{e-1}^T M_e with each coordinate, (M, 3, C)."""
     steps, n = d.turn.shape

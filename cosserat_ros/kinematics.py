@@ -137,7 +137,7 @@ def _add_quadratic_rate(o, c, w, out):
     out[2] += along_w * w[2] + across * (o[0] * w[1] - o[1] * w[0]) + along_o * o[2]
 
 
-@merged
+@inner
 def _acceleration_slopes(o, c, w, E1, E2):
     """
     Write E1 = dh/do and E2 = dh/dw for h(o, w) = (d(T_l(o) w)/do) w, both (3, 3).
@@ -352,7 +352,7 @@ def _chain(base, Omega, Omega_t, Omega_tt):
 
 # --- Variations ----------------------------------------------------------------------------------
 
-@merged
+@inner
 def turn_columns(d, x, cV, cA, turn):
     """
     Return the variations of rotation, angular velocity and acceleration with each coordinate.

@@ -28,7 +28,7 @@ from .equations import (
     spin_columns,
     tangent as rod_tangent,
 )
-from .kernels import address, borrowed, call, inner, kernel, merged
+from .kernels import address, borrowed, call, inner, kernel
 from .kinematics import (
     Base,
     coefficients,
@@ -116,7 +116,7 @@ def one_of(stacked, i):
 
 # --- One of the rods -----------------------------------------------------------------------------
 
-@merged
+@inner
 def _rod(a, i):
     return Discretisation(
         a.s[i], a.w[i], a.W[i], a.stiffness[i], a.damping[i], a.inertia[i], a.rest_strain[i],
@@ -124,7 +124,7 @@ def _rod(a, i):
         a.breaks[i], a.elastic[i], a.viscous[i])
 
 
-@merged
+@inner
 def _loads(a, i):
     b = a.bodies
     return Loads(
@@ -133,18 +133,18 @@ def _loads(a, i):
         a.linear_drag[i], Bodies(b.mass[i], b.offset[i], b.inertia[i], b.axes[i]))
 
 
-@merged
+@inner
 def _paths(a, i):
     return Paths(a.r[i], a.r_s[i], a.weight[i], a.flat[i])
 
 
-@merged
+@inner
 def _drives(a, i):
     return Drives(a.kind[i], a.command[i], a.compliance[i], a.pulls[i], a.ambient[i], a.dead[i],
                   a.scale[i])
 
 
-@merged
+@inner
 def _base(system, i, y, y_t, y_tt):
     """Return the motion of a rod's base; y are the coordinates of a free one."""
     b = system.bases
@@ -162,7 +162,7 @@ class Tip(NamedTuple):
     wrench: np.ndarray  # (6,) on the rod [N, N m]
 
 
-@merged
+@inner
 def _tip(system, i, pose, reaction):
     a = system.platform
     R, arm = np.empty((3, 3)), np.empty(3)
@@ -213,7 +213,7 @@ def _tip_error(tip, x):
 
 # --- Residual ------------------------------------------------------------------------------------
 
-@merged
+@inner
 def _platform_pose(platform, y, y_t, y_tt):
     """Return the motion of the platform; y are its coordinates, if it moves."""
     if platform.moves:
@@ -222,7 +222,7 @@ def _platform_pose(platform, y, y_t, y_tt):
     return Base(platform.R, platform.p, none, none, none, none)
 
 
-@merged
+@inner
 def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     """Write the equations of rod i to r, and return what its tangent is made of."""
     d, drives = _rod(system.rods, i), _drives(system.drives, i)
@@ -250,7 +250,7 @@ def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     return balance, x, tip
 
 
-@merged
+@inner
 def _platform_residual(platform, pose, tips_force, tips_moment, r):
     """Write the balance of the platform to r (6,): what the tips take, inertia, less the loads."""
     for j in range(3):
@@ -276,7 +276,7 @@ def _add_tip(tip, force, moment):
 
 # --- Tangent -------------------------------------------------------------------------------------
 
-@merged
+@inner
 def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     """
     Write the derivatives of a rod's equations, and of what it does to the platform.
@@ -314,7 +314,7 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
             _join(hold, tip, pose, x, J, C + m, column, row)
 
 
-@merged
+@inner
 def _hold_tip(hold, tip, x, J, first, A):
     """Write the columns of the reactions, and the rows of what they enforce, from `first` on."""
     C, j = J.shape[1], hold.shape[0]
@@ -333,7 +333,7 @@ def _hold_tip(hold, tip, x, J, first, A):
             A[first + a, first + a] = 1.0
 
 
-@merged
+@inner
 def _join(hold, tip, pose, x, J, first, column, row):
     """Write what reactions do to the platform, and what the platform does to a rod."""
     C, j = J.shape[1], hold.shape[0]
@@ -374,7 +374,7 @@ def _unit_motion(e, unit, arm, move):
         move[a] = move[a] if e >= 3 else unit[a]
 
 
-@merged
+@inner
 def _platform_tangent(platform, pose, turn, force, moment, cV, cA, S):
     """Write the derivative of the platform's balance with its position and turn, (6, 6)."""
     T, D, stumpff = np.empty((3, 3)), np.empty((3, 3)), np.empty(8)

@@ -37,7 +37,7 @@ class Driver(Listener):
             topic: self.node.create_publisher(kind, self.topic(topic), 10)
             for topic, kind in IN.items()}
         assert self.spin_until(lambda: self.heard('joint_states') and all(
-            p.get_subscription_count() for p in self._publishers.values()), bound)
+            self.listeners(topic) for topic in IN), bound)
 
     def topic(self, name):
         return name.replace('~', self.own) if name[0] == '~' else f'{self.namespace}/{name}'
@@ -47,6 +47,10 @@ class Driver(Listener):
 
     def send(self, topic, message):
         self._publishers[topic].publish(message)
+
+    def listeners(self, topic):
+        """Return how many listen to what is sent on a topic."""
+        return self._publishers[topic].get_subscription_count()
 
     def ask(self, kind, service, timeout=20.0, **fields):
         return self.call(kind, f'{self.own}/{service}', kind.Request(**fields), timeout)
