@@ -108,12 +108,7 @@ class Model:
             for i in range(len(self.rods))])
         self._routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
         self._described = self._rules({})
-        zero, one = (
-            np.array([self.told(name, actuator, actuator.command, value)
-                      for name, actuator in self._routed.items()]) for value in (0.0, 1.0))
-        self._offset, self._gain = zero, one - zero  # of commands as `Drives` takes them
-        self._slots = tuple(np.array([self.places[name] for name in self._routed],
-                                     dtype=int).reshape(-1, 2).T)
+        self._told = self._as_drives()
 
     # --- Rods ---
 
@@ -171,7 +166,7 @@ class Model:
     def stretches(self, lengths: np.ndarray) -> np.ndarray:
         """Return how many times longer than at rest the fed parts of rods are, (k,)."""
         lam = 1.0 + (lengths - self._rest[:, 0]) / self._rest[:, 1]
-        if not np.all(lam > 0.0):
+        if not lam.min() > 0.0:
             i = int(np.argmin(lam))
             raise InvalidModel(
                 f'length of {self.names[i]}', lengths[i],
@@ -237,15 +232,25 @@ class Model:
             'displacement', 'pressure', 'volume', 'amount'.
 
         """
-        command = np.zeros((len(self.rods), self.slots))
         if not modes:
-            values = [commands[name] for name in self._routed]
-            command[self._slots] = self._offset + self._gain * values
+            told = [offset + gain * commands[name] if name else 0.0
+                    for name, offset, gain in self._told]
+            command = np.array(told).reshape(len(self.rods), self.slots)
             return self._described._replace(command=command)
+        command = np.zeros((len(self.rods), self.slots))
         for name, actuator in self._routed.items():
             mode = modes.get(name, actuator.command)
             command[self.places[name]] = self.told(name, actuator, mode, commands[name])
         return self._rules(modes)._replace(command=command)
+
+    def _as_drives(self) -> list[tuple[str, float, float]]:
+        """Return, slot after slot, who is in it: command = offset + gain value in `Drives`."""
+        told = [('', 0.0, 0.0)] * (len(self.rods) * self.slots)
+        for name, actuator in self._routed.items():
+            (rod, slot), mode = self.places[name], actuator.command
+            zero, one = (self.told(name, actuator, mode, value) for value in (0.0, 1.0))
+            told[rod * self.slots + slot] = name, float(zero), float(one - zero)
+        return told
 
     def _rules(self, modes: Mapping[str, str]) -> Drives:
         """Return the rules that close the actuators, without commands."""

@@ -107,7 +107,6 @@ class Simulator:
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self.friction = Friction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
-        self._fed_loads = self._loads
 
     def rest_command(self, name: str) -> float:
         """Return the command at which an actuator does nothing to the rest shape."""
@@ -228,7 +227,7 @@ class Simulator:
 
     @property
     def loads(self) -> Any:
-        """Loads that act now, without the stress of fed legs; another object when they change."""
+        """Loads that act now; another object when they change."""
         return self._loads
 
     def reached(self, name: str) -> float:
@@ -279,7 +278,7 @@ class Simulator:
         drives = self.model.drives(self.commands, modes)
         solution = self._settle(
             lambda: self.solver.statics(
-                self._fed_loads, self.chords.shifted(drives), from_rest), ahead=0.0)
+                self._loads, self.chords.shifted(drives), from_rest), ahead=0.0)
         for name in modes or {}:
             self.commands[name] = self._described_command(name)
         self._reached = self._before = dict(self.commands)
@@ -309,7 +308,7 @@ class Simulator:
         """
         self._feed(self.solver.z)
         return self.solver.system(
-            self._fed_loads, self.chords.shifted(self.model.drives(self._reached)))
+            self._loads, self.chords.shifted(self.model.drives(self._reached)))
 
     def step(self, dt: float | None = None) -> Solution:
         """Advance by dt [s], that of the description if not given."""
@@ -320,7 +319,7 @@ class Simulator:
         self._reached = reached
         drives = self.model.drives(reached)
         solution = self._settle(
-            lambda: self.solver.step(self._fed_loads, dt, self.chords.shifted(drives)), ahead=dt)
+            lambda: self.solver.step(self._loads, dt, self.chords.shifted(drives)), ahead=dt)
         if not solution.converged:
             self._reached = before
         self._before, self._elapsed = before, dt
@@ -330,14 +329,12 @@ class Simulator:
         """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
-        self._fed_loads = self._loads
         if not (self.robot.legs or self.friction.acts or self.chords):
             return
         fed = self.model.fed(self.leg_lengths)
         self.friction.add_to(fed, z, near)
         self.chords.add_to(fed, z)
-        self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
-        self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
+        self.solver.change_rods(*fed)
 
     def _settle(self, solve: Callable[[], Solution], ahead: float) -> Solution:
         """
@@ -371,7 +368,7 @@ class Simulator:
             found = self.solver.z
             if self.friction.sticks:
                 found = self.friction.relaxed(unbalance_and_jacobian(
-                    self.solver.system(self._fed_loads), found, self.solver.z_t,
+                    self.solver.system(self._loads), found, self.solver.z_t,
                     self.solver.z_tt, *rule.new[:2])[1])
             z = z + (1.0 if tried < PASSES // 2 else 0.5) * (found - z)  # else in circles
             self._feed(z, gap < NEAR)

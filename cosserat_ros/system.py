@@ -19,16 +19,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import closure, Drives, Paths
+from .arena import Arena, empty, matrix, vector, zeros
 from .equations import (
     Balance,
     Bodies,
     Loads,
+    multiply,
     residual,
     spin,
     spin_columns,
     tangent as rod_tangent,
 )
-from .kernels import address, borrowed, call, inner, kernel
+from .kernels import address, borrowed, call, inner, kernel, merged
 from .kinematics import (
     Base,
     coefficients,
@@ -87,6 +89,7 @@ class System(NamedTuple):
     loads: Loads
     platform: Platform
     code: Code
+    room: Arena     # for one rod at a time
 
 
 class Inverse(NamedTuple):
@@ -116,7 +119,7 @@ def one_of(stacked, i):
 
 # --- One of the rods -----------------------------------------------------------------------------
 
-@inner
+@merged
 def _rod(a, i):
     return Discretisation(
         a.s[i], a.w[i], a.W[i], a.stiffness[i], a.damping[i], a.inertia[i], a.rest_strain[i],
@@ -124,7 +127,7 @@ def _rod(a, i):
         a.breaks[i], a.elastic[i], a.viscous[i])
 
 
-@inner
+@merged
 def _loads(a, i):
     b = a.bodies
     return Loads(
@@ -133,18 +136,18 @@ def _loads(a, i):
         a.linear_drag[i], Bodies(b.mass[i], b.offset[i], b.inertia[i], b.axes[i]))
 
 
-@inner
+@merged
 def _paths(a, i):
     return Paths(a.r[i], a.r_s[i], a.weight[i], a.flat[i])
 
 
-@inner
+@merged
 def _drives(a, i):
     return Drives(a.kind[i], a.command[i], a.compliance[i], a.pulls[i], a.ambient[i], a.dead[i],
                   a.scale[i])
 
 
-@inner
+@merged
 def _base(system, i, y, y_t, y_tt):
     """Return the motion of a rod's base; y are the coordinates of a free one."""
     b = system.bases
@@ -162,20 +165,22 @@ class Tip(NamedTuple):
     wrench: np.ndarray  # (6,) on the rod [N, N m]
 
 
-@inner
-def _tip(system, i, pose, reaction):
-    a = system.platform
-    R, arm = np.empty((3, 3)), np.empty(3)
-    for j in range(3):
-        rotate(pose.R, a.tip_R[i, :, j], R[:, j])
+@merged
+def _tip(a, i, pose, reaction, room):
+    R, wrench = empty(room, (3, 3)), empty(room, (6,))
+    p, arm = empty(room, (3,)), empty(room, (3,))
+    multiply(pose.R, a.tip_R[i], R)
     rotate(pose.R, a.tip_p[i], arm)
-    local, wrench = np.zeros(6), np.empty(6)
-    for b in range(a.hold.shape[1]):
-        for j in range(6):
+    local = vector(6)
+    for j in range(6):
+        local[j] = 0.0
+        for b in range(a.hold.shape[1]):
             local[j] += a.hold[i, b, j] * reaction[b]
     rotate(R, local[:3], wrench[:3])
     rotate(R, local[3:], wrench[3:])
-    return Tip(R, pose.p + arm, arm, wrench)
+    for j in range(3):
+        p[j] = pose.p[j] + arm[j]
+    return Tip(R, p, arm, wrench)
 
 
 @inner
@@ -188,10 +193,10 @@ def _holds(direction):
 
 
 @inner
-def _tip_error(tip, x):
-    """Return how far a rod's tip is from its place, in the tip's frame: distance and turn."""
+def _tip_error(tip, x, error):
+    """Write how far a rod's tip is from its place, in the tip's frame: distance and turn (6,)."""
     R, p = x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1]
-    error, turned = np.empty(6), np.empty((3, 3))
+    turned = matrix(3, 3)
     rotate_back(tip.R, p, error[:3])
     rotate_back(tip.R, tip.p, error[3:])
     for i in range(3):
@@ -208,7 +213,6 @@ def _tip_error(tip, x):
     if sine > 1e-8:
         for i in range(3):
             error[3 + i] *= np.arctan2(sine, cosine) / sine
-    return error
 
 
 # --- Residual ------------------------------------------------------------------------------------
@@ -222,17 +226,17 @@ def _platform_pose(platform, y, y_t, y_tt):
     return Base(platform.R, platform.p, none, none, none, none)
 
 
-@inner
+@merged
 def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     """Write the equations of rod i to r, and return what its tangent is made of."""
     d, drives = _rod(system.rods, i), _drives(system.drives, i)
     n, b, m = d.component.size, 6 * system.free, drives.kind.size
     base = _base(system, i, y[n:n + b], y_t[n:n + b], y_tt[n:n + b])
     effort = y[n + b:n + b + m]
-    tip = _tip(system, i, pose, y[n + b + m:])
+    tip = _tip(system.platform, i, pose, y[n + b + m:], system.room)
     balance, x = call(residual, system.code.residual, (
         d, base, _loads(system.loads, i), _paths(system.paths, i), effort, tip.wrench,
-        y[:n], y_t[:n], y_tt[:n]))
+        y[:n], y_t[:n], y_tt[:n], system.room))
     for c in range(n):
         r[c] = balance.Q[c]
     for c in range(b):
@@ -241,7 +245,8 @@ def _rod_residual(system, i, pose, y, y_t, y_tt, r):
         r[n + b + a] = closure(drives, a, balance.length[a], effort[a])[0]
     hold = system.platform.hold[i]
     if hold.shape[0] > 0:
-        error = _tip_error(tip, x)
+        error = vector(6)
+        _tip_error(tip, x, error)
         for a in range(hold.shape[0]):
             total = 0.0
             for c in range(6):
@@ -256,9 +261,8 @@ def _platform_residual(platform, pose, tips_force, tips_moment, r):
     for j in range(3):
         r[j] = tips_force[j] + platform.mass * (pose.p_tt[j] - platform.gravity[j])
         r[j] -= platform.wrench[j]
-    axes = np.empty((3, 3))
-    for j in range(3):
-        rotate(pose.R, platform.axes[:, j], axes[:, j])
+    axes = matrix(3, 3)
+    multiply(pose.R, platform.axes, axes)
     spin(axes, pose.Om, pose.Om_t, platform.inertia, r[3:])
     for j in range(3):
         r[3 + j] += tips_moment[j] - platform.wrench[3 + j]
@@ -267,7 +271,7 @@ def _platform_residual(platform, pose, tips_force, tips_moment, r):
 @inner
 def _add_tip(tip, force, moment):
     """Add what the platform gives to a tip to force and moment (3,)."""
-    lever = np.empty(3)
+    lever = vector(3)
     cross(tip.arm, tip.wrench[:3], lever)
     for j in range(3):
         force[j] += tip.wrench[j]
@@ -289,11 +293,11 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     n, b, m, j = d.component.size, 6 * system.free, drives.kind.size, hold.shape[0]
     C = n + b
     effort = y[C:C + m]
-    turn = np.empty((b // 6, 3))
+    turn = empty(system.room, (b // 6, 3))
     for a in range(b // 2):
         turn[0, a] = y[n + 3 + a]
     K, J = call(rod_tangent, system.code.tangent, (
-        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn))
+        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn, system.room))
     for a in range(A.shape[0]):
         for c in range(A.shape[0]):
             A[a, c] = K[a, c] if a < C and c < C else 0.0
@@ -318,8 +322,9 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
 def _hold_tip(hold, tip, x, J, first, A):
     """Write the columns of the reactions, and the rows of what they enforce, from `first` on."""
     C, j = J.shape[1], hold.shape[0]
-    T = inverse_left_tangent_so3(_tip_error(tip, x)[3:])
-    move, local = np.empty(6), np.empty(6)
+    move, local = vector(6), vector(6)
+    _tip_error(tip, x, local)
+    T = inverse_left_tangent_so3(local[3:])
     for c in range(C):
         rotate_back(tip.R, J[:3, c], move[:3])
         rotate_back(tip.R, J[3:, c], move[3:])
@@ -337,8 +342,9 @@ def _hold_tip(hold, tip, x, J, first, A):
 def _join(hold, tip, pose, x, J, first, column, row):
     """Write what reactions do to the platform, and what the platform does to a rod."""
     C, j = J.shape[1], hold.shape[0]
-    T = inverse_left_tangent_so3(_tip_error(tip, x)[3:])
-    move, local, force, lever = np.empty(6), np.empty(6), np.empty(6), np.empty(3)
+    move, local, force, lever = vector(6), vector(6), vector(6), vector(3)
+    _tip_error(tip, x, local)
+    T = inverse_left_tangent_so3(local[3:])
     for a in range(j):
         rotate(tip.R, hold[a, :3], force[:3])
         rotate(tip.R, hold[a, 3:], force[3:])
@@ -347,7 +353,9 @@ def _join(hold, tip, pose, x, J, first, column, row):
             row[e, first + a] = force[e]
             row[3 + e, first + a] = force[3 + e] + lever[e]
     # With the platform's position, then with its rotation, which turns the reactions too.
-    unit, arm = np.empty(3), x.p_end[x.p_end.shape[0] - 1] - pose.p
+    unit, arm, p = vector(3), vector(3), x.p_end[x.p_end.shape[0] - 1]
+    for a in range(3):
+        arm[a] = p[a] - pose.p[a]
     for e in range(6):
         for a in range(3):
             unit[a] = 1.0 if a == e % 3 else 0.0
@@ -375,17 +383,16 @@ def _unit_motion(e, unit, arm, move):
 
 
 @inner
-def _platform_tangent(platform, pose, turn, force, moment, cV, cA, S):
+def _platform_tangent(platform, pose, turn, force, moment, cV, cA, S, room):
     """Write the derivative of the platform's balance with its position and turn, (6, 6)."""
-    T, D, stumpff = np.empty((3, 3)), np.empty((3, 3)), np.empty(8)
+    T, D, stumpff, axes, y = np.empty((3, 3)), matrix(3, 3), vector(8), matrix(3, 3), vector(3)
     coefficients(turn, stumpff)
     tangent_and_slope(turn, stumpff, turn, T, D)
-    axes, dOm, dOm_t, dL = np.empty((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3))
+    dOm, dOm_t, dL = zeros(room, (3, 3)), zeros(room, (3, 3)), zeros(room, (3, 3))
+    multiply(pose.R, platform.axes, axes)
     for j in range(3):
-        rotate(pose.R, platform.axes[:, j], axes[:, j])
         dOm[j, j], dOm_t[j, j] = cV, cA
-    spin_columns(axes, pose.Om, pose.Om_t, platform.inertia, -1.0, T, dOm, dOm_t, dL)
-    y = np.empty(3)
+    spin_columns(axes, pose.Om, pose.Om_t, platform.inertia, -1.0, T, dOm, dOm_t, dL, room)
     for c in range(3):
         cross(T[:, c], force, y)
         for j in range(3):
@@ -423,11 +430,13 @@ def equations(system, z, z_t, z_tt, cV, cA, wanted, r, tangent):
     """Write what must be zero to r, as many as there are unknowns, and the tangent if wanted."""
     k, B = tangent.block.shape[:2]
     end = k * B
+    system, tangent = borrowed(system), borrowed(tangent)
     platform = system.platform
     pose = _platform_pose(platform, z[end:], z_t[end:], z_tt[end:])
     force, moment = np.zeros(3), np.zeros(3)
     for i in range(k):
         a, b = i * B, (i + 1) * B
+        system.room.used[0] = 0
         balance, x, tip = _rod_residual(
             system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r[a:b])
         _add_tip(tip, force, moment)
@@ -437,8 +446,9 @@ def equations(system, z, z_t, z_tt, cV, cA, wanted, r, tangent):
     if platform.moves:
         _platform_residual(platform, pose, force, moment, r[end:])
     if platform.moves and wanted:
+        system.room.used[0] = 0
         T = _platform_tangent(
-            platform, pose, z[end + 3:], force, moment, cV, cA, tangent.corner)
+            platform, pose, z[end + 3:], force, moment, cV, cA, tangent.corner, system.room)
         for i in range(k):
             _turn_columns(T, tangent.column[i])
 
@@ -476,8 +486,8 @@ def remote_calls(system: System) -> list[tuple[Callable, tuple]]:
     x = State(*[A] * len(State._fields))._replace(Rc=AA)
     balance = Balance(a, a, A, A, a, AA)
     return [
-        (residual, (d, base, loads, paths, a, a, a, a, a)),
-        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A)),
+        (residual, (d, base, loads, paths, a, a, a, a, a, system.room)),
+        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A, system.room)),
         (equations, (system, a, a, a, 0.0, 0.0, True, a, Tangent(AA, AA, AA, A))),
     ]
 

@@ -46,7 +46,7 @@ def warm_up() -> None:
 def _compile_part(piece: int) -> None:
     """Compile a part of the equations."""
     solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
-    function, arguments = remote_calls(solver.uncompiled())[piece]
+    function, arguments = remote_calls(solver.present())[piece]
     address(function, *arguments)
 
 

@@ -71,11 +71,11 @@ class Mechanics:
         if self._taken is not None and all(a is b for a, b in zip(self._taken, taken)):
             return
         self._taken = taken
-        self._stress = system.loads.stress
+        self._stress = sim.loads.stress
         self.described = sim.model.drives(sim.commands)
-        self._system = system._replace(drives=self.described._replace(
+        self._system = self._feed(system._replace(drives=self.described._replace(
             kind=np.full_like(self.described.kind, EFFORT),
-            command=np.zeros_like(self.described.command)))
+            command=np.zeros_like(self.described.command))))
 
     def stand(self, R: np.ndarray) -> None:
         """Count the platform's turn from R on, and begin anew."""
@@ -89,6 +89,10 @@ class Mechanics:
         if self._legs is None:
             return system
         self._lengths[self._fed_rods] = u[self.leg]
+        return self._feed(system)
+
+    def _feed(self, system: System) -> System:
+        """Return the system with legs of the present lengths, and no friction of tendons."""
         fed = self.sim.model.fed(self._lengths)
         return system._replace(
             rods=system.rods._replace(elastic=fed.elastic, inertia=fed.inertia),
