@@ -9,6 +9,7 @@ import numpy as np
 
 from ..actuators import Drives, EFFORT
 from ..integrators import begin, STILL
+from ..linearize import reduced, slopes
 from ..parts import Leg
 from ..sensitivity import LegColumns, ways_to_fall
 from ..simulator import Simulator
@@ -160,6 +161,13 @@ class Mechanics:
         system = self.actuate(u)._replace(drives=drives)
         K = unbalance_and_jacobian(system, z, self.still, self.still, 0.0, 0.0)[1]
         return ways_to_fall(K, self.sim.solver) == 0
+
+    def way_to_fall(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the change of z, of strain 1, by which an equilibrium under u is left first."""
+        tangents = slopes(self.actuate(u), z, self.still, self.still)
+        part = reduced(tangents, self.sim.solver.moves)
+        mode = part.basis @ np.linalg.eigh(0.5 * (part.stiffness + part.stiffness.T))[1][:, 0]
+        return mode / self.strain(mode)
 
     def _stands_under_efforts(self) -> bool:
         """
