@@ -79,18 +79,25 @@ def remote(function: F) -> F:
         error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
-def entry(function: Any, *arguments: Any) -> Callable:
+class Direct:
     """
-    Return a kernel as it was compiled for arguments of these types.
+    A kernel that looks at the types of its arguments in the first call only.
 
-    It does not look at types again, which for nested tuples of arrays takes numba longer than the
-    call itself: whoever calls it has to see that they stay the same.
+    For nested tuples of arrays that takes numba longer than the call itself. Whoever owns one has
+    to see that they stay the same, layouts of arrays too.
     """
-    if DISABLED:
-        return function
-    types = tuple(numba.typeof(argument) for argument in arguments)
-    function.compile(types)
-    return function.overloads[types].entry_point
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._entry: Callable | None = function if DISABLED else None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel."""
+        if self._entry is None:
+            types = tuple(numba.typeof(argument) for argument in arguments)
+            self._function.compile(types)
+            self._entry = self._function.overloads[types].entry_point
+        return self._entry(*arguments)
 
 
 def address(function: Any, *arguments: Any) -> int:

@@ -27,7 +27,7 @@ from .checked import check_number
 from .equations import arena_for, Loads, no_loads
 from .errors import InvalidModel
 from .integrators import begin, Rule, Scheme, SCHEMES, STILL
-from .kernels import entry
+from .kernels import Direct
 from .kinematics import Base, free_base, kinematics, State
 from .lie import exp_so3, log_so3
 from .momentum import energy, Momentum, momentum
@@ -172,7 +172,7 @@ class SystemSolver:
         self._loads = self._none                # with the rods' own stress
         self._stress: np.ndarray | None = None
         self._code: Code | None = None          # found or compiled when it is needed
-        self._newton: Callable | None = None
+        self._newton = Direct(newton)
         self._equilibrium: System | None = None  # of the present state, while it is one
         self._room = arena_for(self.rods[0], self.paths[0].flat.size)
         self._lay_out()
@@ -394,10 +394,8 @@ class SystemSolver:
             inverse = Inverse(np.empty((1, B, B)), np.empty((1, B, 6)), np.empty((1, 6, B)),
                               inverse.schur)
         tolerance = self.tolerance if rule is not STILL else min(self.tolerance, self.STATIC)
-        arguments = (system, past, rule, scale, tolerance, self.MOST, self.REACH, inverse, known)
-        if self._newton is None:
-            self._newton = entry(newton, *arguments)
-        now, status, iterations, update, worst = self._newton(*arguments)
+        now, status, iterations, update, worst = self._newton(
+            system, past, rule, scale, tolerance, self.MOST, self.REACH, inverse, known)
         if status == CONVERGED:
             self._inverse_of = rule
         return now, Solution(

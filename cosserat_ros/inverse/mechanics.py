@@ -9,6 +9,7 @@ import numpy as np
 
 from ..actuators import Drives, EFFORT
 from ..integrators import begin, STILL
+from ..kernels import Direct
 from ..linearize import reduced, slopes
 from ..parts import Leg
 from ..sensitivity import LegColumns, ways_to_fall
@@ -53,6 +54,7 @@ class Mechanics:
         self._inverse = Inverse(*(np.zeros(shape) for shape in shapes))
         self._rows = np.zeros((1 + len(self.names), size))
         self.scale = np.array(sim.solver.strain_scale)
+        self._equations, self._solve_rows = Direct(equations), Direct(solve_rows)
         self._taken: tuple[Any, Any] | None = None
         self.take()
 
@@ -106,7 +108,8 @@ class Mechanics:
         None where the tangent is singular.
         """
         system, rows = self.actuate(u), self._rows
-        equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
+        self._equations(
+            system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
         rows[0] = self.r
         rows[1 + self._pulled, self.row[self._pulled]] = -1.0
         if self._legs is not None:
@@ -115,15 +118,17 @@ class Mechanics:
             columns = self._legs.columns(z, self._lengths, self._weights)
             rows[1 + np.flatnonzero(self.leg)] = columns[self._fed_rods]
         out = np.empty_like(rows)
-        found = solve_rows(self.tangent, system.platform.moves, True, self._inverse, rows, out)
+        found = self._solve_rows(
+            self.tangent, system.platform.moves, True, self._inverse, rows, out)
         return (-out[0], -out[1:]) if found else None
 
     def settling(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the way to the equilibrium under u by the last tangent, nearly."""
         system = self.actuate(u)
-        equations(system, z, self.still, self.still, 0.0, 0.0, False, self.r, self.tangent)
-        solve_rows(self.tangent, system.platform.moves, False, self._inverse, self.r[None],
-                   self._step)
+        self._equations(
+            system, z, self.still, self.still, 0.0, 0.0, False, self.r, self.tangent)
+        self._solve_rows(
+            self.tangent, system.platform.moves, False, self._inverse, self.r[None], self._step)
         return -self._step[0]
 
     def strain(self, step: np.ndarray) -> float:
@@ -152,8 +157,8 @@ class Mechanics:
         stiffer, which is looked at where it matters.
         """
         if self._system.platform.moves:
-            equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
-                      self.tangent)
+            self._equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
+                            self.tangent)
         if self._stands_under_efforts():
             return True
         if drives is None:
