@@ -306,7 +306,7 @@ def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt, room):
 # --- Tangent -------------------------------------------------------------------------------------
 
 @remote
-def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn, room):
+def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn, still, room):
     """
     Return the derivatives of the residual and of the tip with the coordinates.
 
@@ -323,6 +323,8 @@ def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn, room):
         ``q_t = cV q + ...`` [1/s] and ``q_tt = cA q + ...`` [1/s^2]; 0 in statics.
     base_turn : (0 or 1, 3) float64
         The turn of a free base since the last instant; no row if it is not free.
+    still : bool
+        Whether nothing moves, nor does with the coordinates (cV = cA = 0): statics.
     room : Arena
         Where the arrays that are returned are.
 
@@ -336,13 +338,13 @@ def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn, room):
 
     """
     n = d.Phi.shape[1]
-    psi, dOm, dOm_t = turn_columns(d, x, cV, cA, base_turn, room)
+    psi, dOm, dOm_t = turn_columns(d, x, cV, cA, base_turn, still, room)
     C = psi.shape[2]
-    dt, dt_t, dt_tt = _node_columns(d, x, psi, dOm, dOm_t, cV, cA, room)
+    dt, dt_t, dt_tt = _node_columns(d, x, psi, dOm, dOm_t, cV, cA, still, room)
     dF, dL, dF_end, dL_end, J = _load_columns(
-        d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, room)
+        d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, still, room)
     force, dM, dN = _adjoint_columns(
-        d, x, balance.P, psi, dt, dF, dL, dF_end, dL_end, room)
+        d, x, balance.P, psi, dt, dF, dL, dF_end, dL_end, still, room)
     moment = _moment_columns(d, x, balance.M, dM, psi, room)
     K = zeros(room, (C, C))
     for b in range(n):
@@ -384,7 +386,7 @@ def _subtract(weights, columns, b, i, K):
 
 
 @inner
-def _node_columns(d, x, psi, dOm, dOm_t, cV, cA, room):
+def _node_columns(d, x, psi, dOm, dOm_t, cV, cA, still, room):
     """Return the variations of t, t_t and t_tt at the nodes, (N, 3, C) each."""
     N, n = d.Phi.shape
     C = psi.shape[2]
@@ -410,6 +412,8 @@ def _node_columns(d, x, psi, dOm, dOm_t, cV, cA, room):
                     dt_tt[k, i, c] = cA * s
                     inner[i, c] = 2.0 * cV * s
         add_cross(t, psi[e], dt[k], -1.0)
+        if still:
+            continue
         add_cross(Rv_t, psi[e], dt_t[k], -1.0)
         add_cross(t, dOm[e], dt_t[k], -1.0)
         add_cross(Om, dt[k], dt_t[k], 1.0)
@@ -428,7 +432,9 @@ def _node_columns(d, x, psi, dOm, dOm_t, cV, cA, room):
 
 
 @inner
-def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, room):
+def _load_columns(
+    d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, still, room,
+):
     """
     Return the variations of the loads at nodes and ends, and of the tip.
 
@@ -450,7 +456,7 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, room):
         drags = drags or loads.square_drag[i] != 0.0 or loads.linear_drag[i] != 0.0
     for a in range(E):
         first, last = a * m, (a + 1) * m
-        for k in range(first, last):
+        for k in range(first, first if still else last):
             add(start_tt, dF[k], 1.0)
             for j in range(m):
                 add(dt_tt[first + j], dF[k], d.W[a, k - first, j])
@@ -469,8 +475,9 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, room):
             room.used[0] = kept
         for k in range(first, last):
             add(dt[k], start, d.w[k])
-            add(dt_t[k], start_t, d.w[k])
-            add(dt_tt[k], start_tt, d.w[k])
+            if not still:
+                add(dt_t[k], start_t, d.w[k])
+                add(dt_tt[k], start_tt, d.w[k])
         _end_columns(d, loads, x, a, psi, dOm, dOm_t, start_tt, dF_end[a], dL_end[a], room)
         room.used[0] = kept
     add(psi[d.end_station[E - 1]], J[3:], 1.0)
@@ -515,7 +522,7 @@ def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL, room):
 
 
 @inner
-def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end, room):
+def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end, still, room):
     """Return the variations of R^T P (N, 3, C), of M (M + 1, 3, C) and of N_base (3, C)."""
     N, E, C = d.s.size, d.W.shape[0], psi.shape[2]
     m = N // E
@@ -531,7 +538,7 @@ def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end, room):
             for i in range(3):
                 for c in range(C):
                     dP[i, c] = d.w[k] * dN[i, c]
-            for j in range(m):
+            for j in range(0 if still else m):  # no line load changes with the shape
                 add(dF[first + j], dP, d.W[a, j, k - first])
             add_cross(x.t[k], dP, dM[e], 1.0)
             add_cross(P[k], dt[k], dM[e], -1.0)

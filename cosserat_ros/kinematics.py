@@ -354,13 +354,13 @@ def _chain(base, Omega, Omega_t, Omega_tt, room):
 # --- Variations ----------------------------------------------------------------------------------
 
 @inner
-def turn_columns(d, x, cV, cA, turn, room):
+def turn_columns(d, x, cV, cA, turn, still, room):
     """
     Return the variations of rotation, angular velocity and acceleration with each coordinate.
 
     Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, C), world frame,
     with C = n columns, and six more (position and turn) if the base is free: `turn` (1, 3) is its
-    rotation vector, and (0, 3) if it is not.
+    rotation vector, and (0, 3) if it is not. Where all is `still`, the last two are zero.
     """
     M, n = d.turn.shape
     C = n + 6 * turn.shape[0]
@@ -379,9 +379,12 @@ def turn_columns(d, x, cV, cA, turn, room):
     for e in range(M):
         R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
         o = x.Omega[e]
+        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
+        if still:
+            _add_turns(d, e, R, T, psi)
+            continue
         _acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
         tangent_and_slope(o, x.c[e], x.Omega_tt[e], T, X)
-        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
         for i in range(3):
             for j in range(3):
                 E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
@@ -416,6 +419,20 @@ def turn_columns(d, x, cV, cA, turn, room):
                 dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
                 + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
     return psi, dOm, dOm_t
+
+
+@inner
+def _add_turns(d, e, R, T, psi):
+    """Write psi after exponential e alone: that before it, and R T times its own columns."""
+    n = d.turn.shape[1]
+    for i in range(3):
+        for k in range(psi.shape[2]):
+            psi[e + 1, i, k] = psi[e, i, k]
+        for k in range(n):
+            j = d.component[k] - 3
+            if j >= 0:
+                psi[e + 1, i, k] += d.turn[e, k] * (
+                    R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j])
 
 
 @inner

@@ -66,12 +66,17 @@ class Feeding(NamedTuple):
     """Of the fed parts of rods, and of the others."""
 
     elastic: np.ndarray
-    other_elastic: np.ndarray
+    other_elastic: np.ndarray | None  # none: all are fed
     viscous: np.ndarray
-    other_viscous: np.ndarray
+    other_viscous: np.ndarray | None
     inertia: np.ndarray
-    other_inertia: np.ndarray
+    other_inertia: np.ndarray | None
     stress: np.ndarray
+
+
+def _plus(part: np.ndarray, other: np.ndarray | None) -> np.ndarray:
+    """Return a sum of which one may be none, in the place of the first."""
+    return part if other is None else np.add(part, other, out=part)
 
 
 class Model:
@@ -152,16 +157,19 @@ class Model:
 
         inertia, stress = (np.array([value(d) for d in self.rods]) for value in (
             lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
+        others = [grams('stiffness', ~fed), grams('damping', ~fed), np.where(fed, 0.0, inertia)]
+        elastic, viscous, mass = (other if other.any() else None for other in others)
         return Feeding(
-            grams('stiffness', fed), grams('stiffness', ~fed), grams('damping', fed),
-            grams('damping', ~fed), np.where(fed, inertia, 0.0), np.where(fed, 0.0, inertia),
-            np.where(fed, stress, 0.0))
+            grams('stiffness', fed), elastic, grams('damping', fed), viscous,
+            np.where(fed, inertia, 0.0), mass, np.where(fed, stress, 0.0))
 
     def fed(self, lengths: np.ndarray) -> Fed:
         """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
         f, lam = self.feeding, self.stretches(lengths)[:, None, None]
-        return Fed(f.elastic / lam + f.other_elastic, f.viscous / lam + f.other_viscous,
-                   f.inertia * lam + f.other_inertia, f.stress * (1.0 / lam - 1.0))
+        less = 1.0 / lam
+        return Fed(_plus(f.elastic * less, f.other_elastic),
+                   _plus(f.viscous * less, f.other_viscous),
+                   _plus(f.inertia * lam, f.other_inertia), f.stress * (less - 1.0))
 
     def stretches(self, lengths: np.ndarray) -> np.ndarray:
         """Return how many times longer than at rest the fed parts of rods are, (k,)."""

@@ -72,8 +72,9 @@ class LegColumns:
 
     def __init__(self, sim: Simulator) -> None:
         self._model, self._places = sim.model, sim.solver.q_places
-        self._own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(
-            sim.model.rods)
+        own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(sim.model.rods)
+        self._own = self._places[:, :1] + np.arange(own)  # (k, B) unknowns of each rod
+        self._rods = np.arange(len(self._places))[:, None]
         self._first = np.array([
             sim.robot.rods[name].segments[0].length for name in sim.model.names])
         self._rest_force = np.array([
@@ -93,11 +94,10 @@ class LegColumns:
     def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
         fed, lam = self._model.feeding, self._model.stretches(lengths)
-        columns = np.zeros((lengths.size, z.size))
-        for i, q in enumerate(self._places):
-            rod = slice(q[0], q[0] + self._own)
-            columns[i, rod] = weights[rod]
-            columns[i, q] -= (fed.elastic[i] @ z[q] + self._rest_force[i]) / lam[i] ** 2
+        columns, q = np.zeros((lengths.size, z.size)), self._places
+        columns[self._rods, self._own] = weights[self._own]
+        elastic = (fed.elastic @ z[q][:, :, None])[:, :, 0] + self._rest_force
+        columns[self._rods, q] -= elastic / lam[:, None] ** 2
         return columns / self._first[:, None]
 
 

@@ -281,7 +281,7 @@ def _add_tip(tip, force, moment):
 # --- Tangent -------------------------------------------------------------------------------------
 
 @inner
-def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
+def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, still, A, column, row):
     """
     Write the derivatives of a rod's equations, and of what it does to the platform.
 
@@ -297,7 +297,8 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     for a in range(b // 2):
         turn[0, a] = y[n + 3 + a]
     K, J = call(rod_tangent, system.code.tangent, (
-        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn, system.room))
+        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn, still,
+        system.room))
     for a in range(A.shape[0]):
         for c in range(A.shape[0]):
             A[a, c] = K[a, c] if a < C and c < C else 0.0
@@ -316,6 +317,22 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
         _hold_tip(hold, tip, x, J, C + m, A)
         if system.platform.moves:
             _join(hold, tip, pose, x, J, C + m, column, row)
+
+
+@inner
+def _is_still(x):
+    """Return whether nothing of a rod moves or is accelerated."""
+    moves = 0.0
+    for k in range(x.t.shape[0]):
+        for i in range(3):
+            moves += abs(x.p_t[k, i]) + abs(x.p_tt[k, i])
+    for e in range(x.Om.shape[0]):
+        for i in range(3):
+            moves += abs(x.Om[e, i]) + abs(x.Om_t[e, i])
+    for k in range(x.xi.shape[0]):
+        for i in range(6):
+            moves += abs(x.xi_t[k, i]) + abs(x.xi_tt[k, i])
+    return moves == 0.0
 
 
 @inner
@@ -441,8 +458,9 @@ def equations(system, z, z_t, z_tt, cV, cA, wanted, r, tangent):
             system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r[a:b])
         _add_tip(tip, force, moment)
         if wanted:
-            _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, tangent.block[i],
-                         tangent.column[i], tangent.row[i])
+            still = cV == 0.0 and cA == 0.0 and _is_still(x)
+            _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, still,
+                         tangent.block[i], tangent.column[i], tangent.row[i])
     if platform.moves:
         _platform_residual(platform, pose, force, moment, r[end:])
     if platform.moves and wanted:
@@ -487,7 +505,7 @@ def remote_calls(system: System) -> list[tuple[Callable, tuple]]:
     balance = Balance(a, a, A, A, a, AA)
     return [
         (residual, (d, base, loads, paths, a, a, a, a, a, system.room)),
-        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A, system.room)),
+        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A, True, system.room)),
         (equations, (system, a, a, a, 0.0, 0.0, True, a, Tangent(AA, AA, AA, A))),
     ]
 
