@@ -331,7 +331,7 @@ class Simulator:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         if not (self.robot.legs or self.friction.acts or self.chords):
             return
-        fed = self.model.fed(self.leg_lengths)
+        fed = self.model.feeding.fed(self.leg_lengths)
         self.friction.add_to(fed, z, near)
         self.chords.add_to(fed, z)
         self.solver.change_rods(*fed)
@@ -403,7 +403,7 @@ class Simulator:
 
         Of the rod itself, by its law of material: what tendons and fluid carry is not in it.
         """
-        lam = self.model.stretches(self.leg_lengths)
+        lam = self.model.feeding.stretches(self.leg_lengths)
         return {
             name: self.stations[i].at_stations(self._stress(i, self.solver.state(i), lam[i]))
             for i, name in enumerate(self.model.names)}
@@ -411,7 +411,7 @@ class Simulator:
     def _stress(self, i: int, x: State, lam: float) -> np.ndarray:
         """Return force and moment at the nodes of rod i, fed to `lam` times its length, (N, 6)."""
         d = self.model.rods[i]
-        longer = np.where(self.model.fed_nodes[i], lam, 1.0)[:, None]
+        longer = np.where(self.model.feeding.nodes[i], lam, 1.0)[:, None]
         return (d.stiffness * (x.xi / longer - d.rest_strain) + d.damping * x.xi_t / longer)
 
     def tip_pose(self) -> np.ndarray:
@@ -441,7 +441,7 @@ class Simulator:
     def actuators(self) -> dict[str, ActuatorState]:
         """Return what every actuator is told, where it is, how fast, and its effort."""
         efforts, model = self.solver.efforts, self.model
-        lam = model.stretches(self.leg_lengths)
+        lam = model.feeding.stretches(self.leg_lengths)
         states: dict[str, ActuatorState] = {}
         seen: dict[int, tuple[State, np.ndarray, np.ndarray]] = {}
         for name, actuator in self.robot.actuators.items():

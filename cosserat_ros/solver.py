@@ -31,22 +31,9 @@ from .kernels import Direct
 from .kinematics import Base, free_base, kinematics, State
 from .lie import exp_so3, log_so3
 from .momentum import energy, Momentum, momentum
+from .newton import CONVERGED, Inverse, newton, NOT_FINITE, RUNNING_OUT, SINGULAR
 from .strain import Discretisation
-from .system import (
-    Code,
-    compiled_code,
-    CONVERGED,
-    Inverse,
-    newton,
-    NOT_FINITE,
-    one_of,
-    Platform,
-    RUNNING_OUT,
-    SINGULAR,
-    stack,
-    System,
-    unbalance_and_jacobian,
-)
+from .system import Code, compiled_code, one_of, Platform, stack, System, unbalance_and_jacobian
 
 _REASONS = {
     CONVERGED: '',

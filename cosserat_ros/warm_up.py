@@ -18,6 +18,7 @@ from .inverse.task import Task
 from .kernels import address
 from .lie import hat, inverse_se3
 from .linearize import linearize
+from .newton import Inverse
 from .parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .robot import MountedRod, Robot
 from .rod import Material, Segment
@@ -27,7 +28,7 @@ from .simulator import Load, Simulator
 from .solver import RodSolver
 from .stability import displacements, stability
 from .strain import discretise, StrainModes
-from .system import Inverse, remote_calls, Tangent
+from .system import remote_calls, Tangent
 
 
 def warm_up() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..actuators import lengths_and_gradients
 from ..kernels import inner, kernel
 from ..kinematics import kinematics, rotate, turn_columns
-from ..system import apply_inverse, factorise
+from ..newton import apply_inverse, factorise
 
 
 class Station(NamedTuple):

@@ -11,18 +11,11 @@ from ..actuators import Drives, EFFORT
 from ..integrators import begin, STILL
 from ..kernels import Direct
 from ..linearize import reduced, slopes
+from ..newton import CONVERGED, Inverse, newton
 from ..parts import Leg
 from ..sensitivity import LegColumns, ways_to_fall
 from ..simulator import Simulator
-from ..system import (
-    CONVERGED,
-    equations,
-    Inverse,
-    newton,
-    System,
-    Tangent,
-    unbalance_and_jacobian,
-)
+from ..system import equations, System, Tangent, unbalance_and_jacobian
 from .compiled import actuator_lengths, solve_rows
 
 
@@ -96,7 +89,7 @@ class Mechanics:
 
     def _feed(self, system: System) -> System:
         """Return the system with legs of the present lengths, and no friction of tendons."""
-        fed = self.sim.model.fed(self._lengths)
+        fed = self.sim.model.feeding.fed(self._lengths)
         return system._replace(
             rods=system.rods._replace(elastic=fed.elastic, inertia=fed.inertia),
             loads=system.loads._replace(stress=self._stress + fed.stress))
