@@ -50,7 +50,16 @@ def _cached(compiled: Any) -> Any:
     except RuntimeError:  # no folder to cache in can be written (a robot's read-only disk)
         return compiled
     # numba has no public way to add to its cache key; test_kernels.py holds this one.
-    compiled._cache._cache_file._source_stamp = _library_stamp()
+    file = compiled._cache._cache_file
+    file._source_stamp, load = _library_stamp(), file._load_index
+
+    def load_if_known():
+        try:
+            return load()
+        except (AttributeError, ImportError):  # of a version whose types had other names
+            return {}
+
+    file._load_index = load_if_known
     return compiled
 
 
