@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels import borrowed, call, inner, kernel
+from .kernels import borrowed, inner, kernel, run
 from .system import equations, Tangent
 
 SLOW = 0.5  # of an update to the one before, above which the tangent is made anew
@@ -290,7 +290,7 @@ def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
         _line(h[0], cV, z, z_t)
         _line(h[1], cA, z, z_tt)
         building = not (known or fresh)
-        call(equations, system.code.equations, (
+        run(equations, system.code.equations, (
             system, z, z_t, z_tt, cV, cA, building, r, tangent))
         worst, previous = _size(r, ones), size
         if not building:
@@ -309,7 +309,7 @@ def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
         if fresh:
             if not building:
                 building = not building  # numba would compile anew for a constant
-                call(equations, system.code.equations, (
+                run(equations, system.code.equations, (
                     system, z, z_t, z_tt, cV, cA, building, r, tangent))
             if not np.isfinite(worst):
                 return past, NOT_FINITE, iteration, size, worst
