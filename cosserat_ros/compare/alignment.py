@@ -206,7 +206,7 @@ class Delay(NamedTuple):
 
 def estimate_delay(
     real: Sequence[Series], simulated: Sequence[Series], most: float, *, rigid: bool = False,
-    longest_gap: float = math.inf,
+    with_scale: bool = False, longest_gap: float = math.inf,
 ) -> Delay:
     """
     Find the delay for which two motions are most alike.
@@ -225,6 +225,8 @@ def estimate_delay(
         that repeats itself.
     rigid : bool
         Whether also a rotation between the two is unknown.
+    with_scale : bool
+        Whether then a scale is, too.
     longest_gap : float
         Time between two simulated samples over which is interpolated [s].
 
@@ -250,7 +252,7 @@ def estimate_delay(
 
     def misfits(delays: np.ndarray) -> tuple[np.ndarray, int]:
         """Return mean squares (K,) [m^2] over the samples that all delays share, and how many."""
-        return _misfits(pairs, delays, longest_gap, rigid)
+        return _misfits(pairs, delays, longest_gap, rigid, with_scale)
 
     tried = np.arange(-math.ceil(most / step), math.ceil(most / step) + 1) * step
     shares = [misfits(tried[k:k + 1]) for k in range(len(tried))]
@@ -281,6 +283,7 @@ def estimate_delay(
 
 def _misfits(
     pairs: Sequence[tuple[Series, Series]], delays: np.ndarray, longest_gap: float, rigid: bool,
+    with_scale: bool,
 ) -> tuple[np.ndarray, int]:
     """Return the mean squared distances (K,) [m^2] that are left at some delays."""
     real, simulated = [], []
@@ -296,9 +299,12 @@ def _misfits(
     squares = []
     for k in range(len(delays)):
         source = np.concatenate([values[k] for values in simulated])
-        x, y = source - source.mean(axis=0), target - target.mean(axis=0)
+        # The real points go to the simulated ones: what is left is in their scale.
+        x, y = target - target.mean(axis=0), source - source.mean(axis=0)
         if rigid:
-            x = x @ _best_rotation(x, y)[0].T
+            rotation, strength = _best_rotation(x, y)
+            size = float(np.sum(x * x))
+            x = x @ rotation.T * (strength.sum() / size if with_scale and size else 1.0)
         squares.append(float(np.mean(np.sum((y - x) ** 2, axis=1))))
     return np.array(squares), len(target)
 
