@@ -294,9 +294,9 @@ class LiveComparison:
             return False
         self.placement, self.placement_fault = found, ''
         delay_settled = self.delay is not None or not self.settings.find_delay
+        passed = float(np.ptp(np.concatenate(times)))
         self.placement_kept = (
-            delay_settled and found.uncertainty < SETTLED
-            and np.ptp(np.concatenate(times)) > FULL * self.settings.span)
+            delay_settled and found.uncertainty < SETTLED and passed > FULL * self.settings.span)
         return True
 
     def place_again(self) -> None:

@@ -33,7 +33,7 @@ from .frame_tree import matrix
 from .ghost import Ghost
 from .joints import FORWARDED, Forwarding, JointErrors
 from .marker_places import layout, MarkerPlaces, read_places
-from .measurements import KINDS, Measurements, SENSOR_QOS
+from .measurements import KINDS, Measurements, SENSOR_QOS, SIMULATED_QOS
 from .parameters import declare, Parameter
 from .process import run
 from .robot_publisher import LATCHED_QOS, STATE_QOS
@@ -127,10 +127,10 @@ class Comparator(Node):
         if self._by_tf:
             self._measurements.listen_to_frames()
         self.create_subscription(
-            Backbone, f'{self._simulator}/backbone', self._see_simulated, STATE_QOS)
+            Backbone, f'{self._simulator}/backbone', self._see_simulated, SIMULATED_QOS)
         space = self._simulator.rpartition('/')[0]
         self.create_subscription(
-            JointState, f'{space}/joint_states', self._joints.simulate, STATE_QOS)
+            JointState, f'{space}/joint_states', self._joints.simulate, SIMULATED_QOS)
         self.create_subscription(
             JointState, self._value('joint_states'), self._see_joints, SENSOR_QOS)
         what, self._forwarding = self._value('forward'), None

@@ -78,7 +78,7 @@ class Ghost:
         return array
 
     def _arc_length(self, place: Place, rod: str) -> float:
-        """Return where a marker is on a rod [m], infinity elsewhere; a lone rod ends in the tip."""
+        """Return where a marker is on a rod [m], or infinity; a lone rod ends in the tip."""
         if place.at_tip and len(self._places.arc_lengths) == 1:
             return float(self._places.arc_lengths[rod][-1])
         return place.arc_length if place.rod == rod else math.inf

@@ -19,8 +19,11 @@ from .frame_tree import FrameTree, plain_name
 from .robot_publisher import LATCHED_QOS, TF_QOS
 
 KINDS = 'pose', 'pose_array', 'frames'
-# What comes late is worth nothing, and every publisher matches this.
-SENSOR_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+# A recording may be played faster than it is compared, for a while.
+DEPTH = 1000
+# A sensor's message that gets lost is worth no delay of the next, and every publisher matches this.
+SENSOR_QOS = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
+SIMULATED_QOS = QoSProfile(depth=DEPTH)
 UNKNOWN = np.full(7, np.nan)
 # A marker's number, its time [s], the frame it is seen from, and its pose (7,) there.
 See = Callable[[int, float, str, np.ndarray], None]
