@@ -115,7 +115,7 @@ def live(tmp_path_factory):
         for process in (told, finds):
             assert process.stop() == 0
             assert 'Traceback' not in process.output()
-        yield driver, json.loads(real.output())
+    return driver, json.loads(real.output())
 
 
 @pytest.mark.parametrize('name', ['told', 'finds'])
@@ -251,92 +251,108 @@ class Player(Listener):
                 name=['tendon'], position=[value], effort=[2.0]), t))
 
 
-def test_a_recording_is_compared_at_any_speed_and_when_it_begins_again(start_node):
-    """By all three kinds of message; the delay is 47 ms, and joints are 0.25 off."""
-    delay, period = 0.047, 0.02
-    common = {'arc_lengths': '"0.11 tip"', 'use_sim_time': 'true', 'orientations': 'true',
-              'span': 4.0}
-    running = {
-        'poses': start_node(
-            'comparator', '-r', '__node:=poses', **common, measured='"real/middle real/tip"',
-            forward='joint_commands', forwarded='real/joint_commands'),
-        'array': start_node('comparator', '-r', '__node:=array', **common,
-                            measured_as='pose_array', measured='real/markers'),
-        'frames': start_node('comparator', '-r', '__node:=frames', **common, alignment='tf',
-                             measured_as='frames', measured='"real/middle real/tip"',
-                             measuring_frame='base_link')}
-    player = Player(delay)
-    try:
+LATE, STEP = 0.047, 0.02  # [s] that the real robot comes late, and between messages
+OF_ALL = {'arc_lengths': '"0.11 tip"', 'use_sim_time': 'true', 'orientations': 'true',
+          'span': 4.0}
+KINDS = {
+    'poses': {'measured': '"real/middle real/tip"', 'forward': 'joint_commands',
+              'forwarded': 'real/joint_commands'},
+    'array': {'measured_as': 'pose_array', 'measured': 'real/markers'},
+    'frames': {'measured_as': 'frames', 'measured': '"real/middle real/tip"', 'alignment': 'tf'}}
+LISTENERS = {'backbone': 3, 'array': 1, 'middle': 1, 'tip': 1, 'tf': 1, 'joints': 3,
+             'simulated_joints': 3, 'commands': 1}
+
+
+@pytest.fixture(scope='module')
+def played():
+    """Play a recording faster than it went, and once more; return who played it to whom."""
+    player = Player(LATE)
+    with processes() as (_, start_node):
+        running = {name: start_node('comparator', '-r', f'__node:={name}', **OF_ALL, **given)
+                   for name, given in KINDS.items()}
         player.subscribe(DiagnosticArray, '/diagnostics', 100)
         player.subscribe(JointState, '/poses/joint_errors', 1000)
         player.subscribe(JointState, '/joint_commands', 10)
         for name in running:
             player.subscribe(Comparison, f'/{name}/comparison', 1000)
             player.subscribe(Alignment, f'/{name}/alignment', LATCHED)
-        listeners = {'backbone': 3, 'array': 1, 'middle': 1, 'tip': 1, 'tf': 1, 'joints': 3,
-                     'simulated_joints': 3, 'commands': 1}
         assert player.spin_until(lambda: all(
-            player.topics[name].get_subscription_count() >= n for name, n in listeners.items()),
+            player.topics[name].get_subscription_count() >= n for name, n in LISTENERS.items()),
             30.0)
-
-        def compared():
-            return [len(player.messages[f'/{name}/comparison']) for name in running]
-
         begin = 0.0
-        while not all(compared()):  # what the first say may be lost, until all know each other
-            assert begin < 2.5, compared()
+        while not all(compared(player)):  # what they say first may be lost, to who is new
+            assert begin < 2.5, compared(player)
             player.play(begin)
             player.spin(0.05)
-            begin += period
-        for again in range(2):
-            before = compared()
-            for k, t in enumerate(np.arange(begin * (not again), 5.0, period)):
-                player.play(t)
-                if k % 5 == 4:  # not faster than they are heard
-                    wanted = [n + 0.6 * (k - 10) for n in before]
-                    assert player.spin_until(lambda wanted=wanted: all(
-                        n >= w for n, w in zip(compared(), wanted)), 10.0), (again, t, compared())
-            assert player.spin_until(lambda: all(
-                abs(newest(player, f'/{name}/alignment').delay - delay) < 0.1 * period
-                for name in running), 10.0)
-        player.messages['/diagnostics'].clear()
-        assert player.spin_until(lambda: all(
-            diagnosis(player, name)[2] for name in running), 10.0)
-        for name in running:
-            values = diagnosis(player, name)[2]
-            assert (values['clock jumps'], values['simulated clock jumps']) == ('2', '1'), name
-            player.messages[f'/{name}/comparison'].clear()
-        for t in np.arange(5.0, 5.5, period):  # now that the delay is known
-            player.play(t)
-        assert player.spin_until(lambda: min(compared()) > 15, 10.0)
-        for name in running:
-            last = player.messages[f'/{name}/comparison'][-1]
-            assert last.shape.now < 2e-4 and last.tip.now < 2e-4, name
-            assert max(m.angle for m in last.markers) < 2e-3
-        errors = player.messages['/poses/joint_errors'][-1]
-        assert errors.name == ['tendon'] and len(errors.velocity) == 0
-        assert_allclose([errors.position[0], errors.effort[0]], [-0.25, 0.0], atol=1e-3)
-
-        # Commands are passed on, of joints that there are, unless they are none.
-        heard = player.messages['/joint_commands']
-        for name, effort in (('wheel', 1.0), ('tendon', np.nan)):
-            player.topics['commands'].publish(JointState(name=[name], effort=[effort]))
-        player.topics['commands'].publish(JointState(name=['wheel', 'tendon'], effort=[1.0, 3.0]))
-        assert player.spin_until(lambda: heard, 10.0)
-        assert (list(heard[0].name), list(heard[0].effort)) == (['tendon'], [3.0])
-        wait_for_words(player, "name must be of the simulated joints, tendon, got ['wheel']",
-                       running['poses'])
-        # A place that is given is not looked for.
-        answer = player.call(Trigger, '/array/realign', Trigger.Request())
-        assert not answer.success and 'alignment is known' in answer.message
-        # Nothing comes any more.
-        assert player.spin_until(lambda: 'no measurement' in diagnosis(player, 'array')[1], 10.0)
-        assert diagnosis(player, 'array')[0] == DiagnosticStatus.STALE
-    finally:
+            begin += STEP
+        for first in (begin, 0.0):
+            play(player, first)
+        yield player, running
         player.close()
-    for process in running.values():
-        assert process.stop() == 0
-        assert 'Traceback' not in process.output()
+
+
+def compared(player):
+    """Return how many comparisons came from each."""
+    return [len(player.messages[f'/{name}/comparison']) for name in KINDS]
+
+
+def play(player, begin):
+    """Play the recording as fast as it is heard, until all know the delay."""
+    before = compared(player)
+    for k, t in enumerate(np.arange(begin, 5.0, STEP)):
+        player.play(t)
+        if k % 5 == 4:
+            wanted = [n + 0.6 * (k - 10) for n in before]
+            assert player.spin_until(lambda wanted=wanted: all(
+                n >= w for n, w in zip(compared(player), wanted)), 10.0), (t, compared(player))
+    assert player.spin_until(lambda: all(
+        abs(newest(player, f'/{name}/alignment').delay - LATE) < 0.1 * STEP for name in KINDS),
+        10.0)
+
+
+def test_a_recording_is_compared_at_any_speed_and_when_it_begins_again(played):
+    """By all three kinds of message."""
+    player, running = played
+    player.messages['/diagnostics'].clear()
+    assert player.spin_until(lambda: all(diagnosis(player, name)[2] for name in KINDS), 10.0)
+    for name in KINDS:
+        values = diagnosis(player, name)[2]
+        assert (values['clock jumps'], values['simulated clock jumps']) == ('2', '1'), name
+        player.messages[f'/{name}/comparison'].clear()
+    for t in np.arange(5.0, 5.5, STEP):  # now that the delay is known
+        player.play(t)
+    assert player.spin_until(lambda: min(compared(player)) > 15, 10.0)
+    for name in KINDS:
+        last = newest(player, f'/{name}/comparison')
+        assert last.shape.now < 2e-4 and last.tip.now < 2e-4, name
+        assert max(m.angle for m in last.markers) < 2e-3
+    # Nothing comes any more.
+    assert player.spin_until(lambda: 'no measurement' in diagnosis(player, 'array')[1], 10.0)
+    assert diagnosis(player, 'array')[0] == DiagnosticStatus.STALE
+    assert not [p for p in running.values() if 'Traceback' in p.output()]
+
+
+def test_joints_are_compared_when_they_were(played):
+    errors = newest(played[0], '/poses/joint_errors')
+    assert errors.name == ['tendon'] and len(errors.velocity) == 0
+    assert_allclose([errors.position[0], errors.effort[0]], [-0.25, 0.0], atol=1e-3)
+
+
+def test_commands_are_passed_on_unless_they_are_none(played):
+    player, running = played
+    heard = player.messages['/joint_commands']
+    for name, effort in (('wheel', 1.0), ('tendon', np.nan)):
+        player.topics['commands'].publish(JointState(name=[name], effort=[effort]))
+    player.topics['commands'].publish(JointState(name=['wheel', 'tendon'], effort=[1.0, 3.0]))
+    assert player.spin_until(lambda: heard, 10.0)
+    assert (list(heard[0].name), list(heard[0].effort)) == (['tendon'], [3.0])
+    wait_for_words(player, "name must be of the simulated joints, tendon, got ['wheel']",
+                   running['poses'])
+
+
+def test_a_place_that_is_given_is_not_looked_for(played):
+    answer = played[0].call(Trigger, '/array/realign', Trigger.Request())
+    assert not answer.success and 'alignment is known' in answer.message
 
 
 # --- Bad parameters -----------------------------------------------------------------------------

@@ -161,6 +161,7 @@ def test_a_robot_that_is_not_simulated_is_not_compared():
     ({'span': 0.0}, 'span must be'), ({'rate': np.nan}, 'rate must be'),
     ({'longest_delay': 3.0}, 'longest_delay must be at most a quarter of the span, 10 s, got 3'),
     ({'longest_gap': 9.0}, 'longest_gap must be at most'),
+    ({'delay': -9.0}, 'delay must be at most'),
     ({'find_delay': 'yes'}, 'find_delay must be true or false')])
 def test_settings_that_make_no_sense_are_refused_by_name(wrong, words):
     with pytest.raises(InvalidModel, match=words):

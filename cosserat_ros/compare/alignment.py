@@ -20,6 +20,7 @@ from ..checked import check_number
 from ..errors import CosseratError, InvalidModel
 
 PLACE, POSE = 3, 7   # numbers of a sample
+SHORTEST = 1e-6      # length of a quaternion that is one
 BACK = 0.5           # [s] that a stamp is before the last one, when the clock was set back
 COARSEST = 400       # delays that are tried before the best is refined
 REFINEMENTS = 4      # times that the best delay is
@@ -46,7 +47,7 @@ class Counts:
     """What came into a buffer, and what did not."""
 
     taken: int = 0
-    not_finite: int = 0    # NaN, infinity, a quaternion of length zero
+    not_finite: int = 0    # NaN, infinity, a quaternion of no length
     out_of_order: int = 0  # stamps that are not after the one before
     dropouts: int = 0      # times that nothing came for longer than is interpolated over
     clock_jumps: int = 0   # stamps so far off that all before was forgotten
@@ -86,11 +87,12 @@ class TimeBuffer:
 
     def add(self, time: float, values: ArrayLike) -> bool:
         """Keep a sample; tell whether it was good."""
-        sample = np.asarray(values, dtype=float)
+        sample = np.array(values, dtype=float)
         if sample.shape != (self.size,):
             raise InvalidModel('values', values, f'{self.size} numbers')
-        rotated = self.size == PLACE or np.abs(sample[PLACE:]).max() > 0.0
-        if not (math.isfinite(time) and np.isfinite(sample).all() and rotated):
+        length = 1.0 if self.size == PLACE else float(np.linalg.norm(sample[PLACE:]))
+        finite = np.isfinite([time, length]).all() and np.isfinite(sample).all()
+        if not finite or length < SHORTEST:
             self.counts.not_finite += 1
             return False
         if self._times:
@@ -103,6 +105,7 @@ class TimeBuffer:
                 return False
             elif passed > self.longest_gap:
                 self.counts.dropouts += 1
+        sample[PLACE:] /= length
         self._times.append(time)
         self._values.append(sample)
         self.counts.taken += 1
@@ -126,6 +129,8 @@ class TimeBuffer:
         k = bisect_left(self._times, time)
         if k == len(self._times):
             return None
+        if self._times[k] == time:
+            return self._values[k].copy()
         near = slice(max(k - 1, 0), k + 1)
         known = Series(np.array(self._times[near]), np.array(self._values[near]))
         values, there = interpolate(known, np.array([time]), self.longest_gap)
@@ -206,7 +211,7 @@ class Delay(NamedTuple):
 
 def estimate_delay(
     real: Sequence[Series], simulated: Sequence[Series], most: float, *, rigid: bool = False,
-    with_scale: bool = False, longest_gap: float = math.inf,
+    with_scale: bool = False, around: float = 0.0, longest_gap: float = math.inf,
 ) -> Delay:
     """
     Find the delay for which two motions are most alike.
@@ -221,12 +226,14 @@ def estimate_delay(
         Places of the same points, one series per point; their stamps need not agree. The simulated
         ones are interpolated, so they should be the cleaner.
     most : float
-        Greatest delay, either way, that is looked for [s]; less than half the period of a motion
-        that repeats itself.
+        By how much the delay may be off `around`, either way [s]; less than half the period of a
+        motion that repeats itself.
     rigid : bool
         Whether also a rotation between the two is unknown.
     with_scale : bool
         Whether then a scale is, too.
+    around : float
+        About which delay is searched [s].
     longest_gap : float
         Time between two simulated samples over which is interpolated [s].
 
@@ -241,6 +248,7 @@ def estimate_delay(
 
     """
     check_number('most', most, above=0.0, unit='s')
+    check_number('around', around, unit='s')
     if len(real) != len(simulated):
         raise InvalidModel('simulated', len(simulated), f'as many series as real, {len(real)}')
     pairs = [(a, b) for a, b in zip(real, simulated) if len(a.times) and len(b.times) > 1]
@@ -254,7 +262,7 @@ def estimate_delay(
         """Return mean squares (K,) [m^2] over the samples that all delays share, and how many."""
         return _misfits(pairs, delays, longest_gap, rigid, with_scale)
 
-    tried = np.arange(-math.ceil(most / step), math.ceil(most / step) + 1) * step
+    tried = around + np.arange(-math.ceil(most / step), math.ceil(most / step) + 1) * step
     shares = [misfits(tried[k:k + 1]) for k in range(len(tried))]
     enough = max(FEWEST, 0.3 * count)
     squares = np.array([c[0] if n >= enough else math.inf for c, n in shares])
@@ -269,9 +277,9 @@ def estimate_delay(
         if n < FEWEST or not bend > 1e-12 * middle:
             raise CannotAlign('the motion does not tell a delay: the robot hardly moved')
         delay += step * float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0))
-    if abs(delay) > most:
-        raise CannotAlign(f'nothing alike within {most:g} s: the delay is greater, or it is '
-                          'another motion')
+    if abs(delay - around) > most:
+        raise CannotAlign(f'nothing alike within {most:g} s of {around:g} s: it is another delay, '
+                          'or another motion')
     curvature = bend / step ** 2  # [m^2/s^2]
     least = max(middle, 0.0)
     uncertainty = math.sqrt(2.0 * least / (3.0 * n * curvature))

@@ -56,9 +56,9 @@ class Settings(Checked):
     find_delay : bool
         Whether the delay is estimated.
     delay : float
-        The delay, or a first guess of it [s].
+        The delay, or a guess of it [s].
     longest_delay : float
-        That is looked for, either way [s].
+        By how much the guess may be off, either way [s].
     span : float
         Time for which samples are kept, and from which delay and placement are told [s].
     longest_gap : float
@@ -84,8 +84,8 @@ class Settings(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ('longest_delay', 'longest_gap'):
-            if getattr(self, name) > 0.25 * self.span:
+        for name in ('delay', 'longest_delay', 'longest_gap'):
+            if abs(getattr(self, name)) > 0.25 * self.span:
                 raise InvalidModel(
                     name, getattr(self, name), f'at most a quarter of the span, {self.span:g} s')
 
@@ -265,7 +265,8 @@ class LiveComparison:
         try:
             self.delay = estimate_delay(
                 real, simulated, self.settings.longest_delay, rigid=kept is None,
-                with_scale=self.settings.fit == 'scaled', longest_gap=self.settings.longest_gap)
+                with_scale=self.settings.fit == 'scaled', around=self.settings.delay,
+                longest_gap=self.settings.longest_gap)
         except CannotAlign as reason:
             self.delay_fault = str(reason)
             return False

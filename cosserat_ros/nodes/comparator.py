@@ -65,11 +65,12 @@ PARAMETERS = (
                 range=(-1000.0, 1000.0)) for axis in ('x', 'y', 'z')),
     *(Parameter(angle, 0.0, 'of that frame, about the fixed axes x, y, z of base_link in this '
                 'order [rad]', range=(-10.0, 10.0)) for angle in ('roll', 'pitch', 'yaw')),
-    Parameter('measuring_frame', 'world', 'that measured frames are seen from, unless "tf"'),
+    Parameter('measuring_frame', 'world', 'frame that measured frames are seen from; '
+              'with alignment "tf", base_link is'),
     Parameter('find_delay', True, 'estimate the delay of the real robot after the simulated one'),
-    Parameter('delay', 0.0, 'that delay, or a first guess of it [s]', range=(-100.0, 100.0)),
-    Parameter('longest_delay', 0.5, 'delay, either way, that is looked for; less than half the '
-              'period of a motion that repeats itself [s]', range=(1e-3, 100.0)),
+    Parameter('delay', 0.0, 'that delay, or a guess of it [s]', range=(-100.0, 100.0)),
+    Parameter('longest_delay', 0.5, 'by how much the guess may be off, either way; less than half '
+              'the period of a motion that repeats itself [s]', range=(1e-3, 100.0)),
     Parameter('span', 10.0, 'time that delay and place are told from [s]', range=(0.1, 1000.0)),
     Parameter('longest_gap', 0.1, 'time between samples over which is interpolated [s]',
               range=(1e-3, 10.0)),
@@ -123,7 +124,8 @@ class Comparator(Node):
         names = self._value('measured').split()
         self._measurements = Measurements(
             self, self._value('measured_as'), names, len(self._wanted),
-            self._value('measuring_frame'), self._value('stamps') == 'header', self._see)
+            '' if self._by_tf else self._value('measuring_frame'),
+            self._value('stamps') == 'header', self._see)
         if self._by_tf:
             self._measurements.listen_to_frames()
         self.create_subscription(

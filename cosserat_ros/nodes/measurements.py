@@ -21,7 +21,7 @@ from .robot_publisher import LATCHED_QOS, TF_QOS
 KINDS = 'pose', 'pose_array', 'frames'
 # A recording may be played faster than it is compared, for a while.
 DEPTH = 1000
-# A sensor's message that gets lost is worth no delay of the next, and every publisher matches this.
+# A sensor's message that got lost is not worth a delay of the next; all publishers match this.
 SENSOR_QOS = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
 SIMULATED_QOS = QoSProfile(depth=DEPTH)
 UNKNOWN = np.full(7, np.nan)
@@ -44,7 +44,7 @@ class Measurements:
     markers : int
         How many there are.
     frame : str
-        That frames are seen from.
+        That frames are seen from; empty: each from its parent.
     by_header : bool
         Whether times are those in headers, else those of arrival.
     see : callable
@@ -121,11 +121,12 @@ class Measurements:
             if marker is not None:
                 moved.append((marker, one))
         for marker, one in moved:  # now that all frames of the message are where they are
-            pose = self.tree.pose(one.child_frame_id, self._frame)
+            seen_from = self._frame or one.header.frame_id
+            pose = self.tree.pose(one.child_frame_id, seen_from)
             if pose is None:
-                self.refused.add('/tf', f'{one.child_frame_id} is not connected to {self._frame}')
+                self.refused.add('/tf', f'{one.child_frame_id} is not connected to {seen_from}')
             else:
-                self._see(marker, self._time(one.header.stamp), self._frame,
+                self._see(marker, self._time(one.header.stamp), seen_from,
                           pose_numbers(pose[None])[0])
 
 
