@@ -102,7 +102,8 @@ class Comparator(Node):
         self._comparison: Optional[LiveComparison] = None
         self._places: Optional[MarkerPlaces] = None
         self._drawn = -math.inf       # [s] of the monotonic clock
-        self._heard = {'measurement': -math.inf, 'simulated shape': -math.inf}  # likewise
+        self._shape_came = -math.inf                          # likewise
+        self._marker_came = [-math.inf] * len(self._wanted)   # likewise, where it was good
         self._fault = ''              # why this cannot go on
         self._joints = JointErrors(self._settings.longest_gap)
         self._comparison_topic = self.create_publisher(Comparison, '~/comparison', STATE_QOS)
@@ -177,7 +178,7 @@ class Comparator(Node):
                 return
         assert self._places is not None and self._comparison is not None
         stamp = 1e-9 * nanoseconds(message.header.stamp)
-        self._heard['simulated shape'] = time.monotonic()
+        self._shape_came = time.monotonic()
         self._comparison.simulate(stamp, self._places.poses(message))
         self._ghost.simulate(stamp, message)
         self._compare()
@@ -202,8 +203,8 @@ class Comparator(Node):
                     '/tf', f'{frame!r} is not connected to {self._places.base_frame!r}')
                 return
             pose = _moved(there, pose)
-        self._heard['measurement'] = time.monotonic()
-        self._comparison.measure(marker, when, pose)
+        if self._comparison.measure(marker, when, pose):
+            self._marker_came[marker] = time.monotonic()
         if marker == len(self._wanted) - 1:
             self._compare()
 
@@ -246,10 +247,11 @@ class Comparator(Node):
                 self._say_how_they_lie()
             self._alignment_topic.publish(
                 alignment_message(self._comparison, self._places, now))
-        silent = [what for what, heard in self._heard.items()
-                  if time.monotonic() - heard > self._value('silence')]
+        since = time.monotonic() - self._value('silence')
         status = diagnosis(
-            self._comparison, silent, (self._value('warn_percent'), self._value('error_percent')))
+            self._comparison, self._shape_came < since,
+            [k for k, came in enumerate(self._marker_came) if came < since],
+            (self._value('warn_percent'), self._value('error_percent')))
         status.name = f'{self.get_fully_qualified_name()}: comparison'
         status.hardware_id = self._simulator
         refused = [self._measurements.refused]
