@@ -136,6 +136,21 @@ def test_a_delay_is_looked_for_about_another():
     assert_allclose(found.value, 1.93, atol=1e-3)
 
 
+def test_a_part_that_overlaps_tells_the_delay_or_nothing():
+    """However much of the simulated motion is forgotten: no delay wins by leaving samples out."""
+    t, told = np.arange(0.0, 6.0, 0.02), 0
+    for start in np.arange(0.0, 6.0, 0.1):
+        kept = np.arange(start, 12.0, 0.02)
+        simulated = Series(kept, wander(np.minimum(kept, 6.0)))
+        try:
+            found = estimate_delay([Series(t, wander(t - 0.083))], [simulated], 0.4)
+        except CannotAlign:
+            continue
+        told += 1
+        assert abs(found.value - 0.083) < 1e-3, start
+    assert 30 < told < 50
+
+
 def test_the_uncertainty_of_a_delay_is_that_of_many_trials():
     t = np.arange(0.0, 4.0, 0.02)
     simulated = [Series(t, wander(t))]

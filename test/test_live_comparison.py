@@ -143,6 +143,32 @@ def test_a_recording_that_begins_again_is_compared_again():
     assert comparison.shape.largest < 1e-3
 
 
+def test_what_is_known_stays_when_the_real_robot_is_gone():
+    comparison = LiveComparison(3, 0.2, Settings(span=4.0))
+    run(comparison, 0.0, 5.0, delay=0.06)
+    found = comparison.delay
+    assert abs(found.value - 0.06) < 0.05 * PERIOD
+    for t in np.arange(5.0, 15.0, PERIOD):
+        comparison.simulate(t, poses(5.0))
+        assert not comparison.due and not comparison.line_up()
+    assert comparison.delay is found
+
+
+def test_measurements_that_come_late_are_compared_as_well():
+    """By as much as is kept, as from a slow camera or over a slow net."""
+    comparison = LiveComparison(3, 0.2, Settings(fit='rigid', span=4.0))
+    for t in np.arange(0.0, 9.0, PERIOD):
+        comparison.simulate(t, poses(t))
+        if t > 3.0:
+            for k, pose in enumerate(seen(t - 3.0, delay=0.06, turn=TURN)):
+                comparison.measure(k, t - 3.0, pose)
+            if comparison.due:
+                comparison.line_up()
+            comparison.compare()
+    assert comparison.placement_kept and abs(comparison.delay.value - 0.06) < 0.05 * PERIOD
+    assert comparison.shape.rmse < 2e-4 and comparison.shape.samples > 50
+
+
 def test_a_robot_that_is_not_simulated_is_not_compared():
     comparison = LiveComparison(3, 0.2, Settings(rate=50.0))
     for t in np.arange(0.0, 3.0, PERIOD):

@@ -26,7 +26,8 @@ COARSEST = 400       # delays that are tried before the best is refined
 REFINEMENTS = 4      # times that the best delay is
 VAGUEST = 0.1        # of the delays searched, that one may be uncertain by
 THINNEST = 1e-6      # width of points to their length, below which they are on a line
-FEWEST = 8           # samples that a delay is told from
+FEWEST = 8           # samples that a delay is told from,
+ENOUGH = 0.3         # and the part of those given
 
 
 class CannotAlign(CosseratError):
@@ -252,11 +253,17 @@ def estimate_delay(
     if len(real) != len(simulated):
         raise InvalidModel('simulated', len(simulated), f'as many series as real, {len(real)}')
     pairs = [(a, b) for a, b in zip(real, simulated) if len(a.times) and len(b.times) > 1]
-    count = sum(len(a.times) for a, _ in pairs)
-    if count < FEWEST:
-        raise CannotAlign(f'a delay is told from at least {FEWEST} samples, got {count}')
+    given = sum(len(a.times) for a, _ in pairs)
+    if given < FEWEST:
+        raise CannotAlign(f'a delay is told from at least {FEWEST} samples, got {given}')
     step = max(float(np.median(np.concatenate([np.diff(b.times) for _, b in pairs]))),
                2.0 * most / COARSEST)
+    # All delays are judged by the same samples, or those that leave out the worst would win.
+    pairs = [(_between(a, b.times[0] + around + most + 2.0 * step,
+                       b.times[-1] + around - most - 2.0 * step), b) for a, b in pairs]
+    count = sum(len(a.times) for a, _ in pairs)
+    if count < max(FEWEST, ENOUGH * given):
+        raise CannotAlign('the two recordings do not overlap in time by enough')
 
     def misfits(delays: np.ndarray) -> tuple[np.ndarray, int]:
         """Return mean squares (K,) [m^2] over the samples that all delays share, and how many."""
@@ -264,11 +271,10 @@ def estimate_delay(
 
     tried = around + np.arange(-math.ceil(most / step), math.ceil(most / step) + 1) * step
     shares = [misfits(tried[k:k + 1]) for k in range(len(tried))]
-    enough = max(FEWEST, 0.3 * count)
-    squares = np.array([c[0] if n >= enough else math.inf for c, n in shares])
+    squares = np.array([c[0] if n >= ENOUGH * count else math.inf for c, n in shares])
     best = int(np.argmin(squares))
     if not np.isfinite(squares[best]):
-        raise CannotAlign('the two recordings do not overlap in time by enough')
+        raise CannotAlign('the simulated motion has too many gaps')
     delay = tried[best]
     # Three delays one step apart err alike by interpolation, so their parabola does not.
     for _ in range(REFINEMENTS):
@@ -287,6 +293,12 @@ def estimate_delay(
         raise CannotAlign(f'the motion tells the delay only to {uncertainty:.2g} s: the robot '
                           'hardly moved, or it is another motion')
     return Delay(float(delay), uncertainty, math.sqrt(least), n)
+
+
+def _between(series: Series, first: float, last: float) -> Series:
+    """Return the samples from one time to another [s]."""
+    there = (series.times >= first) & (series.times <= last)
+    return Series(series.times[there], series.values[there])
 
 
 def _misfits(

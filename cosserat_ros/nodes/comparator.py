@@ -86,7 +86,7 @@ PARAMETERS = (
               'diagnostics say so [s]', range=(0.01, 1000.0), live=True),
 )
 GHOST_PERIOD = 1.0 / 30.0  # [s] between drawings
-LINE_UP_PERIOD = 1.0       # [s] between estimates of delay and place, and diagnostics
+SUPERVISION_PERIOD = 1.0   # [s] between diagnostics, and at most between estimates
 
 
 class Comparator(Node):
@@ -118,7 +118,7 @@ class Comparator(Node):
                                'names of topics') from error
         self.create_service(Trigger, '~/realign', self._realign)
         # By the steady clock: simulated time may stand still, or jump.
-        self.create_timer(LINE_UP_PERIOD, self._supervise,
+        self.create_timer(SUPERVISION_PERIOD, self._supervise,
                           clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _listen(self) -> None:
@@ -205,6 +205,8 @@ class Comparator(Node):
             pose = _moved(there, pose)
         if self._comparison.measure(marker, when, pose):
             self._marker_came[marker] = time.monotonic()
+            if self._comparison.due:
+                self._line_up()
         if marker == len(self._wanted) - 1:
             self._compare()
 
@@ -242,11 +244,8 @@ class Comparator(Node):
         if self._fault:
             raise CosseratError(self._fault)
         now = self.get_clock().now().to_msg()
-        if self._comparison is not None and self._places is not None:
-            if self._comparison.line_up():
-                self._say_how_they_lie()
-            self._alignment_topic.publish(
-                alignment_message(self._comparison, self._places, now))
+        if self._comparison is not None:
+            self._line_up()
         since = time.monotonic() - self._value('silence')
         status = diagnosis(
             self._comparison, self._shape_came < since,
@@ -264,6 +263,13 @@ class Comparator(Node):
         message = DiagnosticArray(status=[status])
         message.header.stamp = now
         self._diagnostics.publish(message)
+
+    def _line_up(self) -> None:
+        assert self._comparison is not None and self._places is not None
+        if self._comparison.line_up():
+            self._say_how_they_lie()
+        self._alignment_topic.publish(alignment_message(
+            self._comparison, self._places, self.get_clock().now().to_msg()))
 
     def _say_how_they_lie(self) -> None:
         assert self._comparison is not None
