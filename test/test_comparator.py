@@ -385,12 +385,14 @@ def test_a_sensor_without_stamps_is_compared_by_arrival(start_node):
         tip.pose.position.x += 0.001
 
         def compared():
+            shapes.publish(Backbone())  # tells nothing
             message.header.stamp = player.node.get_clock().now().to_msg()
             shapes.publish(message)
             tips.publish(tip)
             return len(heard) > 20 and beyond.process.poll() is not None
         assert player.spin_until(compared, 20.0), process.output()
         assert_allclose(heard[-1].tip.now, 0.001, rtol=1e-6)
+        wait_for_words(player, 'refused /simulator/backbone: rods must be at least one', process)
     finally:
         player.close()
     assert beyond.wait() == 1

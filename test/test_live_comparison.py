@@ -1,5 +1,7 @@
 """Two robots compared while they move: what is given in is found, and nothing breaks it."""
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 from numpy.testing import assert_allclose
 import pytest
@@ -7,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from test_alignment import SHIFT, TURN, wander
 
 from cosserat_ros.compare.alignment import Alignment
-from cosserat_ros.compare.live import LiveComparison, Settings
+from cosserat_ros.compare.live import FITS, LiveComparison, Settings
 from cosserat_ros.errors import InvalidModel
 
 SIZES = 0.4, 0.7, 1.0  # of the motion of three markers
@@ -180,6 +182,30 @@ def test_a_robot_that_is_not_simulated_is_not_compared():
     comparison.simulate(5.0, poses(5.0))  # long after
     assert comparison.compare() == [] and comparison.uncompared > 140
     assert_allclose(comparison.lead, 2.98 - 5.0)
+
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+TIMES = st.floats(-10.0, 10.0) | NUMBERS
+
+
+@hypothesis.settings(deadline=None, max_examples=60)
+@hypothesis.given(
+    st.lists(st.tuples(st.integers(-1, 1), TIMES, st.lists(NUMBERS, min_size=7, max_size=7)),
+             max_size=40), st.sampled_from(FITS), st.booleans())
+def test_nothing_that_is_measured_breaks_it(samples, fit, orientations):
+    """Whatever comes, at whatever times: numbers that come out are finite."""
+    comparison = LiveComparison(2, 0.2, Settings(
+        fit=fit, orientations=orientations, longest_gap=2.0))
+    for marker, time, numbers in samples:
+        if marker < 0:
+            comparison.simulate(time, [numbers, numbers[::-1]])
+        else:
+            comparison.measure(marker, time, numbers)
+        comparison.line_up()
+        for instant in comparison.compare():
+            assert all(np.isfinite(part).all() for part in instant)
+            assert np.isfinite([comparison.shape.rmse, comparison.shape.largest]).all()
+        assert np.isfinite(comparison.present_delay)
 
 
 @pytest.mark.parametrize(('wrong', 'words'), [

@@ -1,6 +1,6 @@
 """Where markers are on a robot: found in its messages, or refused by name."""
 
-from geometry_msgs.msg import Pose
+from geometry_msgs.msg import Pose, Quaternion
 import numpy as np
 from numpy.testing import assert_allclose
 import pytest
@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from cosserat_ros.errors import InvalidModel
 from cosserat_ros.msg import Backbone, RodState
-from cosserat_ros.nodes.marker_places import MarkerPlaces, read_places
+from cosserat_ros.nodes.marker_places import check_shape, MarkerPlaces, read_places
 
 
 def circle(s, curvature=4.0):
@@ -64,3 +64,23 @@ def test_places_of_a_parallel_robot_name_their_rod():
 def test_places_that_are_not_on_the_robot_are_refused(text, words):
     with pytest.raises(InvalidModel, match=f'parameter arc_lengths.* must be {words}'):
         MarkerPlaces(read_places(text), message(leg_1=[0.0, 0.3], leg_2=[0.0, 0.5]))
+
+
+def test_messages_that_tell_no_shape_are_refused():
+    check_shape(message(arm=[0.0, 0.1, 0.1, 0.2]))
+    short, far = message(arm=[0.0, 0.1]), message(arm=[0.0, 0.1])
+    short.rods[0].poses.pop()
+    far.rods[0].poses[1].position.y = np.nan
+    untold = message(arm=[0.0, 0.1])
+    untold.tip = Pose(orientation=Quaternion(w=0.0))
+    for wrong, words in (
+        (message(), 'rods must be at least one'),
+        (message(arm=[0.0]), 'rods.arm.arc_lengths must be two or more'),
+        (message(arm=[0.0, 0.2, 0.1]), 'never decreasing'),
+        (message(arm=[0.0, np.nan]), 'rods.arm.arc_lengths'),
+        (short, 'rods.arm.poses must be as many as arc_lengths, 2, got 1'),
+        (far, 'poses must be finite, with rotations, got .*nan'),
+        (untold, 'poses must be finite, with rotations'),
+    ):
+        with pytest.raises(InvalidModel, match=words):
+            check_shape(wrong)

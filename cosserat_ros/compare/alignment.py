@@ -20,6 +20,7 @@ from ..checked import check_number
 from ..errors import CosseratError, InvalidModel
 
 PLACE, POSE = 3, 7   # numbers of a sample
+LARGEST = 1e9        # number that is one: the square of a greater one may not be
 SHORTEST = 1e-6      # length of a quaternion that is one
 BACK = 0.5           # [s] that a stamp is before the last one, when the clock was set back
 COARSEST = 400       # delays that are tried before the best is refined
@@ -48,7 +49,7 @@ class Counts:
     """What came into a buffer, and what did not."""
 
     taken: int = 0
-    not_finite: int = 0    # NaN, infinity, a quaternion of no length
+    not_finite: int = 0    # NaN, infinity or as good as that, a quaternion of no length
     out_of_order: int = 0  # stamps that are not after the one before
     dropouts: int = 0      # times that nothing came for longer than is interpolated over
     clock_jumps: int = 0   # stamps so far off that all before was forgotten
@@ -91,9 +92,9 @@ class TimeBuffer:
         sample = np.array(values, dtype=float)
         if sample.shape != (self.size,):
             raise InvalidModel('values', values, f'{self.size} numbers')
-        length = 1.0 if self.size == PLACE else float(np.linalg.norm(sample[PLACE:]))
-        finite = np.isfinite([time, length]).all() and np.isfinite(sample).all()
-        if not finite or length < SHORTEST:
+        good = math.isfinite(time) and bool((np.abs(sample) <= LARGEST).all())
+        length = float(np.linalg.norm(sample[PLACE:])) if good and self.size == POSE else 1.0
+        if not good or length < SHORTEST:
             self.counts.not_finite += 1
             return False
         if self._times:

@@ -32,7 +32,7 @@ from .conversions import nanoseconds, pose_numbers, time_message
 from .frame_tree import matrix
 from .ghost import Ghost
 from .joints import FORWARDED, Forwarding, JointErrors
-from .marker_places import layout, MarkerPlaces, read_places
+from .marker_places import check_shape, layout, MarkerPlaces, read_places
 from .measurements import KINDS, Measurements, SENSOR_QOS, SIMULATED_QOS
 from .parameters import declare, Parameter
 from .process import run
@@ -170,6 +170,11 @@ class Comparator(Node):
 
     def _see_simulated(self, message: Backbone) -> None:
         """Take a shape of the simulated robot; begin, if it is the first or of another robot."""
+        try:
+            check_shape(message)
+        except CosseratError as error:
+            self._measurements.refused.add(f'{self._simulator}/backbone', str(error))
+            return
         if self._places is None or self._places.layout != layout(message):
             try:
                 self._begin(message)
