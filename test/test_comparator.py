@@ -405,7 +405,8 @@ WRONG = [
     ({'arc_lengths': '0.1,0.2'}, "parameter arc_lengths must be arc lengths >= 0 [m], as 0.1 or "
                                  "rod:0.1, or \"tip\", got '0.1,0.2'"),
     ({'arc_lengths': '"0.1 tip"'}, 'parameter measured must be 2 names, for 2 arc_lengths by'),
-    ({'measured': 'a..b'}, 'must be names of topics'),
+    ({'measured': 'a..b'}, "parameter measured must be names of topics, got 'a..b'"),
+    ({'joint_states': '/a//b'}, 'parameter joint_states must be names of topics'),
     ({'span': 1.0}, 'parameter longest_delay must be at most a quarter of the span, 1 s, got 0.5'),
 ]
 

@@ -1,4 +1,4 @@
-"""Where markers are on a robot: found in its messages, or refused by name."""
+"""Where markers are: on a robot, in its messages, in other frames; or refused by name."""
 
 from geometry_msgs.msg import Pose, Quaternion
 import numpy as np
@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 from cosserat_ros.errors import InvalidModel
 from cosserat_ros.msg import Backbone, RodState
 from cosserat_ros.nodes.marker_places import check_shape, MarkerPlaces, read_places
+from cosserat_ros.nodes.measurements import moved
 
 
 def circle(s, curvature=4.0):
@@ -84,3 +85,17 @@ def test_messages_that_tell_no_shape_are_refused():
     ):
         with pytest.raises(InvalidModel, match=words):
             check_shape(wrong)
+
+
+def test_a_pose_is_seen_from_another_frame_with_or_without_rotation():
+    there, turn = np.eye(4), Rotation.from_rotvec([0.3, -0.2, 0.5])
+    there[:3, :3], there[:3, 3] = turn.as_matrix(), [0.1, 0.2, 0.3]
+    own = Rotation.from_rotvec([0.0, 1.0, 0.2])
+    place = turn.apply([1.0, 2.0, 3.0]) + [0.1, 0.2, 0.3]
+    for length in (1.0, -1.0, 1e-5, 1e5):
+        pose = moved(there, np.array([1.0, 2.0, 3.0, *length * own.as_quat()]))
+        assert_allclose(pose[:3], place, atol=1e-14)
+        assert (Rotation.from_quat(pose[3:]).inv() * turn * own).magnitude() < 1e-12
+    for none in (0.0, 1e-200, 1e200):
+        pose = moved(there, np.array([1.0, 2.0, 3.0, none, 0.0, 0.0, 0.0]))
+        assert_allclose(pose, [*place, 0.0, 0.0, 0.0, 0.0], atol=1e-14)

@@ -66,7 +66,7 @@ class TimeBuffer:
     Parameters
     ----------
     size : int
-        Numbers of a sample: 3 for places, 7 for poses.
+        Numbers of a sample: 3 for places (or any three), 7 for poses.
     span : float
         Time for which samples are kept [s].
     longest_gap : float

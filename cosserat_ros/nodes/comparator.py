@@ -15,7 +15,6 @@ from diagnostic_msgs.msg import DiagnosticArray, KeyValue
 import numpy as np
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
@@ -25,15 +24,21 @@ from visualization_msgs.msg import MarkerArray
 from cosserat_ros.msg import Alignment, Backbone, Comparison
 
 from ..compare import alignment
-from ..compare.live import Instant, LiveComparison, Settings
+from ..compare.live import IDENTITY, Instant, LiveComparison, Settings
 from ..errors import CosseratError, InvalidModel
 from .comparison_messages import alignment_message, comparison_message, diagnosis
-from .conversions import nanoseconds, pose_numbers, time_message
-from .frame_tree import matrix
+from .conversions import nanoseconds, time_message
 from .ghost import Ghost
 from .joints import FORWARDED, Forwarding, JointErrors
 from .marker_places import check_shape, layout, MarkerPlaces, read_places
-from .measurements import KINDS, Measurements, SENSOR_QOS, SIMULATED_QOS
+from .measurements import (
+    KINDS,
+    Measurements,
+    moved,
+    SENSOR_QOS,
+    SIMULATED_QOS,
+    topic_name,
+)
 from .parameters import declare, Parameter
 from .process import run
 from .robot_publisher import LATCHED_QOS, STATE_QOS
@@ -111,11 +116,7 @@ class Comparator(Node):
         self._joint_topic = self.create_publisher(JointState, '~/joint_errors', STATE_QOS)
         self._ghost_topic = self.create_publisher(MarkerArray, '~/ghost', STATE_QOS)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        try:
-            self._listen()
-        except InvalidTopicNameException as error:
-            raise InvalidModel('parameters measured, joint_states and forwarded', str(error),
-                               'names of topics') from error
+        self._listen()
         self.create_service(Trigger, '~/realign', self._realign)
         # By the steady clock: simulated time may stand still, or jump.
         self.create_timer(SUPERVISION_PERIOD, self._supervise,
@@ -135,12 +136,12 @@ class Comparator(Node):
         self.create_subscription(
             JointState, f'{space}/joint_states', self._joints.simulate, SIMULATED_QOS)
         self.create_subscription(
-            JointState, self._value('joint_states'), self._see_joints, SENSOR_QOS)
+            JointState, self._topic('joint_states'), self._see_joints, SENSOR_QOS)
         what, self._forwarding = self._value('forward'), None
         if what != 'nothing':
             topic = 'joint_states' if what == 'joint_states' else 'forwarded'
             self._forwarding = Forwarding(
-                self, what, self._value(topic), self._simulator, lambda: self._joints.names)
+                self, what, self._topic(topic), self._simulator, lambda: self._joints.names)
 
     def start(self) -> bool:
         """Say what is waited for."""
@@ -149,6 +150,9 @@ class Comparator(Node):
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
+
+    def _topic(self, parameter: str) -> str:
+        return topic_name(self, f'parameter {parameter}', self._value(parameter))
 
     def _read_settings(self) -> Settings:
         """Return how to compare, or raise with the parameter's name."""
@@ -162,6 +166,8 @@ class Comparator(Node):
             raise InvalidModel(f'parameter {error.field}', error.value, error.allowed) from error
 
     def _known_place(self) -> alignment.Alignment:
+        if self._by_tf:
+            return IDENTITY
         turn = Rotation.from_euler('xyz', [self._value(a) for a in ('roll', 'pitch', 'yaw')])
         place = np.array([self._value(axis) for axis in ('x', 'y', 'z')])
         return alignment.Alignment(turn.as_matrix(), place, 1.0, 0.0, 0.0, 0.0)
@@ -207,7 +213,7 @@ class Comparator(Node):
                 self._measurements.refused.add(
                     '/tf', f'{frame!r} is not connected to {self._places.base_frame!r}')
                 return
-            pose = _moved(there, pose)
+            pose = moved(there, pose)
         if self._comparison.measure(marker, when, pose):
             self._marker_came[marker] = time.monotonic()
             if self._comparison.due:
@@ -300,13 +306,6 @@ class Comparator(Node):
             response.success = True
             response.message = 'the place of the real robot is told from what comes now'
         return response
-
-
-def _moved(there: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """Return a pose (7,) of a frame, whose own pose is (4, 4), as seen from outside."""
-    if not pose[3:].any():  # a place alone
-        return np.concatenate([there[:3, :3] @ pose[:3] + there[:3, 3], pose[3:]])
-    return pose_numbers((there @ matrix(pose.tolist()))[None])[0]
 
 
 def main(args: Optional[list[str]] = None) -> int:
