@@ -44,7 +44,7 @@ def main():
     rclpy.init()
     node = rclpy.create_node('real_robot', parameter_overrides=[
         Parameter('use_sim_time', value=True)])
-    measured = node.create_publisher(PoseArray, 'real/markers', 10)
+    measured = node.create_publisher(PoseArray, 'real/markers', 1000)
     commands = node.create_publisher(JointTrajectory, 'simulator/joint_trajectory', 10)
 
     def now():
