@@ -136,7 +136,9 @@ def _build_union(kinds: tuple, node: Any) -> Any:
     kinds = tuple(k for k in kinds if k is not type(None))
     if len(kinds) == 1:
         return build(kinds[0], node)
-    tags = {getattr(k, TAG): k for k in kinds}
+    tags = {getattr(k, TAG): k for k in kinds if is_dataclass(k)}
+    if not tags:  # of scalars
+        return node
     if not isinstance(node, Mapping):
         raise InvalidModel('', node, f'a mapping with {TAG}: {" or ".join(tags)}')
     if TAG not in node:
