@@ -301,6 +301,15 @@ class Simulator:
                     / (GAS_CONSTANT * actuator.temperature))
         return length if actuator.command == 'volume' else -effort
 
+    def stand(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
+        """
+        Stand still at the unknowns z with the present commands, in equilibrium or not.
+
+        The platform's turn in z is counted from R (3, 3), its present attitude if not given.
+        """
+        self._reached = self._before = dict(self.commands)
+        self.solver.go_to(z, R)
+
     def system(self) -> System:
         """
         Return the equations at the present commands, loads and instant.

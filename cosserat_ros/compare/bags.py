@@ -113,7 +113,7 @@ def _command(name: str, channel: CommandChannel, message: Any) -> float:
     else:
         joint, values = channel.joint or name, getattr(message, channel.field)
         k = message.name.index(joint) if joint in message.name else len(values)
-    return channel.scale * float(values[k]) + channel.offset if k < len(values) else math.nan
+    return float(values[k]) if k < len(values) else math.nan
 
 
 def _places(channel: MeasuredChannel, message: Any) -> list[tuple[Any, list[float]]]:
@@ -155,16 +155,16 @@ def _sampled(
     times = first.series(start, 3).times
     usual = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
     gap = max(SHORTEST_GAP, LONGEST_GAP * usual)
-    commands = np.full((len(times), len(told)), np.nan)
+    values = np.full((len(times), len(told)), np.nan)
     for j, heard in enumerate(told.values()):
         series = heard.series(start, 1)
         last = np.searchsorted(series.times, times, side='right') - 1
-        commands[last >= 0, j] = series.values[last[last >= 0], 0]
+        values[last >= 0, j] = series.values[last[last >= 0], 0]
     positions = np.full((len(times), len(seen), 3), np.nan)
     for j, heard in enumerate(seen.values()):
-        values, known = interpolate(heard.series(start, 3), times, gap)
-        positions[known, j] = values[known]
-    return assemble(path.name, digest, channels, times, commands, positions, [''] * len(times))
+        there, known = interpolate(heard.series(start, 3), times, gap)
+        positions[known, j] = there[known]
+    return assemble(path.name, digest, channels, times, values, positions, [''] * len(times))
 
 
 def _digest(folder: Path) -> str:

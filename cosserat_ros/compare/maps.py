@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from .. import description
-from ..checked import check_number, Checked, choice, integer, mapping, number, position, text, vector
+from ..checked import (
+    check_number,
+    Checked,
+    choice,
+    instance,
+    integer,
+    mapping,
+    number,
+    position,
+    text,
+    vector,
+)
 from ..errors import InvalidModel, UnknownName
 from ..robot import Robot
 
@@ -47,6 +58,13 @@ def columns(count: int) -> Any:
 def topic() -> Any:
     """Make a field for the name of a topic, which may be left out."""
     return text('/.+', 'the name of a topic, with its leading slash', default=None)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is true or false, or raise `InvalidModel`."""
+    if not isinstance(value, bool):
+        raise InvalidModel(name, value, 'true or false')
+    return value
 
 
 @dataclass(frozen=True)
@@ -183,10 +201,10 @@ class RecordingMap(Checked):
     motion: str = choice('static', 'dynamic')
     measured: Mapping[str, MeasuredChannel] = mapping(MeasuredChannel, 'channels', least=1)
     commands: Mapping[str, CommandChannel] = mapping(CommandChannel, 'channels')
-    time: Optional[Clock] = field(default=None, metadata={'check': lambda name, value: value})
+    time: Optional[Clock] = instance(Clock, 'a column and a scale', default=None)
     group: Optional[Column] = column()
     delimiter: str = choice(*DELIMITERS, default='comma')
-    header: bool = field(default=True, metadata={'check': lambda name, value: _flag(name, value)})
+    header: bool = field(default=True, metadata={'check': check_flag})
     skip: int = integer(least=0, most=1_000_000, default=0)
     held: Mapping[str, Held] = mapping(Held, 'wrenches')
 
@@ -218,12 +236,6 @@ class RecordingMap(Checked):
         for kind, places in (('measured', self.measured), ('held', self.held)):
             for name, place in places.items():
                 _check_place(f'{kind}.{name}', place, robot)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidModel(name, value, 'true or false')
-    return value
 
 
 def _check_source(columns: Any, topic: Optional[str]) -> None:

@@ -7,18 +7,19 @@ A recording is read from a table (CSV) or a rosbag2, with a map that says what i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import csv
 from dataclasses import dataclass, replace
 import hashlib
 import math
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 
 from ..errors import CosseratError, excerpt
 from ..robot import Robot
-from .maps import Column, DELIMITERS, MeasuredChannel, RecordingMap
+from .maps import Column, DELIMITERS, RecordingMap
 
 LARGEST = 500_000_000  # [bytes] of a table: more belongs into a bag
 
@@ -46,52 +47,53 @@ class Recording:
         For reports: the file's name.
     digest : str
         SHA-256 of what it was read from.
-    dynamic : bool
-        Whether it is a motion in time; else a sequence of equilibria.
+    channels : RecordingMap
+        What is what.
     times : (T,) array
         [s], from 0 on.
-    actuators : tuple of str
-        Those that were commanded.
-    modes : mapping of str to str
-        Of actuators that were told something else than described.
-    commands : (T, m) array
-        In the units of the commands.
-    stations : mapping of str to MeasuredChannel
-        The measured points.
+    values : (T, m) array
+        What was told to the actuators of `channels.commands`, in the file's units.
     positions : (T, M, 3) array
-        Where they were, seen from the parent frame [m]; 0 where not seen.
+        Where the points of `channels.measured` were, seen from the parent frame [m]; 0 where not
+        seen.
     seen : (T, M) array of bool
     groups : tuple of str
         Of each sample.
-    held : mapping of str to Held
-        What held it until the first sample.
     counts : Counts
 
     """
 
     name: str
     digest: str
-    dynamic: bool
+    channels: RecordingMap
     times: np.ndarray
-    actuators: tuple[str, ...]
-    modes: dict[str, str]
-    commands: np.ndarray
-    stations: dict[str, MeasuredChannel]
+    values: np.ndarray
     positions: np.ndarray
     seen: np.ndarray
     groups: tuple[str, ...]
-    held: dict[str, Any]
     counts: Counts
 
     def __len__(self) -> int:
         return len(self.times)
 
-    def first(self, count: int) -> Recording:
-        """Return its first samples."""
+    @property
+    def dynamic(self) -> bool:
+        """Whether it is a motion in time; else a sequence of equilibria."""
+        return self.channels.motion == 'dynamic'
+
+    def commands(self, channels: Optional[RecordingMap] = None) -> np.ndarray:
+        """Return the commands, (T, m), by its own or another map with other scales and offsets."""
+        told = (channels or self.channels).commands.values()
+        return self.values * [c.scale for c in told] + [c.offset for c in told]
+
+    def part(self, chosen: np.ndarray | slice) -> Recording:
+        """Return some of its samples, in their order."""
+        kept = np.arange(len(self))[chosen]
         return replace(
-            self, times=self.times[:count], commands=self.commands[:count],
-            positions=self.positions[:count], seen=self.seen[:count], groups=self.groups[:count],
-            counts=self.counts._replace(taken=min(count, len(self))))
+            self, times=self.times[kept] - self.times[kept[0]], values=self.values[kept],
+            positions=self.positions[kept], seen=self.seen[kept],
+            groups=tuple(self.groups[k] for k in kept),
+            counts=Counts(len(kept), 0, int((~self.seen[kept]).sum())))
 
 
 def read(path: str | Path, channels: RecordingMap, robot: Robot) -> Recording:
@@ -134,7 +136,6 @@ def _read_table(path: Path, channels: RecordingMap) -> Recording:
             for name, m in channels.measured.items()]
     clock = None if channels.time is None else place(channels.time.column, 'time.column')
     group = None if channels.group is None else place(channels.group, 'group')
-    scales = np.array([[c.scale, c.offset] for c in channels.commands.values()]).reshape(-1, 2).T
     points = [np.array([_numbers(row, where) for row in rows]) * m.scale
               for where, m in zip(seen, channels.measured.values())]
     times = np.array([_number(row, clock) for row in rows] if clock is not None
@@ -142,8 +143,7 @@ def _read_table(path: Path, channels: RecordingMap) -> Recording:
     return assemble(
         path.name, digest, channels,
         times * (1.0 if channels.time is None else channels.time.scale),
-        np.array([_numbers(row, told) for row in rows]).reshape(len(rows), -1) * scales[0]
-        + scales[1],
+        np.array([_numbers(row, told) for row in rows]).reshape(len(rows), -1),
         np.stack(points, axis=1),
         [row[group] if group is not None and group < len(row) else '' for row in rows])
 
@@ -201,11 +201,11 @@ def _numbers(row: list[str], columns: list[int]) -> list[float]:
     return [_number(row, column) for column in columns]
 
 
-# --- Any ------------------------------------------------------------------------------------------
+# --- Any -----------------------------------------------------------------------------------------
 
 def assemble(
-    name: str, digest: str, channels: RecordingMap, times: np.ndarray, commands: np.ndarray,
-    positions: np.ndarray, groups: list[str],
+    name: str, digest: str, channels: RecordingMap, times: np.ndarray, values: np.ndarray,
+    positions: np.ndarray, groups: Sequence[str],
 ) -> Recording:
     """
     Make a recording of samples, some of which may be NaN; raise if too little is left.
@@ -214,25 +214,22 @@ def assemble(
     ----------
     name, digest, channels, groups
         See `Recording`.
-    times, commands, positions : (T,), (T, m) and (T, M, 3) array
+    times, values, positions : (T,), (T, m) and (T, M, 3) array
         As they came.
 
     """
-    good = np.isfinite(times) & np.isfinite(commands).all(axis=1)
+    good = np.isfinite(times) & np.isfinite(values).all(axis=1)
     seen = np.isfinite(positions).all(axis=2)
     if channels.motion == 'dynamic':
-        good &= np.concatenate([[True], np.diff(np.maximum.accumulate(
-            np.where(good, times, -np.inf))) > 0.0]) if len(times) else good
+        latest = np.maximum.accumulate(np.where(good, times, -np.inf))
+        good[1:] &= np.diff(latest, prepend=-np.inf)[1:] > 0.0
     if not good.any() or not seen[good].any():
         raise InvalidRecording(
             f'{name}: no sample has finite times, commands and a measured point')
     kept = np.flatnonzero(good)
     seen = seen[kept]
     return Recording(
-        name, digest, channels.motion == 'dynamic', times[kept] - times[kept[0]],
-        tuple(channels.commands),
-        {key: c.mode for key, c in channels.commands.items() if c.mode is not None},
-        commands[kept], dict(channels.measured),
+        name, digest, channels, times[kept] - times[kept[0]], values[kept],
         np.where(seen[:, :, None], positions[kept], 0.0), seen,
-        tuple(groups[k] for k in kept), dict(channels.held),
+        tuple(groups[k] for k in kept),
         Counts(len(kept), len(times) - len(kept), int((~seen).sum())))
