@@ -47,7 +47,8 @@ def read_bag(path: Path, channels: RecordingMap) -> Recording:
         with AnyReader([folder], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
             topics = {c.topic: c.msgtype for c in reader.connections}
             _check_topics(path, channels, topics)
-            wanted = {c.topic for c in (*channels.commands.values(), *channels.measured.values())}
+            wanted = {c.topic for c in channels.commands.values()} | {
+                c.topic for c in channels.measured.values()}
             connections = [c for c in reader.connections
                            if c.topic in wanted and isinstance(c.ext, ConnectionExtRosbag2)]
             for connection, nanoseconds, data in reader.messages(connections):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from ..checked import Checked, choice, instance, number
-from ..description import build
+from ..description import build, document
 from ..errors import InvalidModel, UnknownName
 from ..robot import Robot
 from .maps import RecordingMap
@@ -115,16 +115,15 @@ class ParameterSet:
     Parameters
     ----------
     parameters : mapping of str to Parameter
-    robot, channels : mapping
-        Documents of the robot and of the map, as read from YAML.
+    robot : Robot
+    channels : RecordingMap
 
     """
 
     def __init__(
-        self, parameters: Mapping[str, Parameter], robot: Mapping, channels: Mapping,
+        self, parameters: Mapping[str, Parameter], robot: Robot, channels: RecordingMap,
     ) -> None:
-        self._robot, self._channels = plain(robot), plain(channels)
-        build(Robot, self._robot), build(RecordingMap, self._channels)  # complain early
+        self._robot, self._channels = document(robot), document(channels)
         self.scalars: list[Scalar] = []
         for name, parameter in parameters.items():
             try:
@@ -203,8 +202,8 @@ class ParameterSet:
         robot, channels = copy.deepcopy(self._robot), copy.deepcopy(self._channels)
         for scalar, value in zip(self.scalars, values, strict=True):
             for place in scalar.places:
-                document = channels if place.split('.')[0] in OF_MAP else robot
-                _change(document, place, scalar.change, float(value))
+                changed = channels if place.split('.')[0] in OF_MAP else robot
+                _change(changed, place, scalar.change, float(value))
         return robot, channels
 
     def at(self, values: Sequence[float] | np.ndarray) -> Fitted:
@@ -215,27 +214,13 @@ class ParameterSet:
 
 # --- Documents -----------------------------------------------------------------------------------
 
-def plain(node: Any) -> Any:
-    """Return a document without anchors: what was shared becomes a copy, numbers are plain."""
-    if isinstance(node, Mapping):
-        return {str(key): plain(value) for key, value in node.items()}
-    if isinstance(node, (list, tuple)):
-        return [plain(value) for value in node]
-    if isinstance(node, bool) or node is None:
-        return node
-    for kind in (int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    return node
-
-
 def _steps(path: str) -> list[str]:
     return [index or key for index, key in STEP.findall(path)]
 
 
-def _expanded(document: Any, path: str) -> Iterator[str]:
+def _expanded(whole: Any, path: str) -> Iterator[str]:
     """Return the paths that one with wildcards stands for; raise if there are none."""
-    found = [('', document)]
+    found = [('', whole)]
     for step in _steps(path):
         deeper = []
         for prefix, node in found:
@@ -269,23 +254,20 @@ def _inside(node: Any, key: Any) -> Any:
     return None if node is None else node.get(key) if isinstance(node, Mapping) else node[key]
 
 
-def _found(document: Any, path: str) -> Any:
+def _found(node: Any, path: str) -> Any:
     """Return what is at a path, None if nothing."""
     for step in _steps(path):
-        document = _inside(document, int(step) if isinstance(document, list) else step)
-    return document
+        node = _inside(node, int(step) if isinstance(node, list) else step)
+    return node
 
 
-def _change(document: Any, path: str, change: str, value: float) -> None:
+def _change(node: Any, path: str, change: str, value: float) -> None:
     """Change what is at a path."""
     *way, last = _steps(path)
     for step in way:
-        if isinstance(document, list):
-            document = document[int(step)]
-        else:
-            document = document.setdefault(step, {})
-    key: Any = int(last) if isinstance(document, list) else last
-    there = _inside(document, key)
+        node = node[int(step)] if isinstance(node, list) else node.setdefault(step, {})
+    key: Any = int(last) if isinstance(node, list) else last
+    there = _inside(node, key)
     if change == 'multiply':
         new = [value * x for x in there] if isinstance(there, list) else value * there
     elif change == 'rotate':
@@ -293,4 +275,4 @@ def _change(document: Any, path: str, change: str, value: float) -> None:
         new = [c * there[0] - s * there[1], s * there[0] + c * there[1]]
     else:
         new = value if change == 'set' else there + value
-    document[key] = new
+    node[key] = new

@@ -33,7 +33,7 @@ from ..model import Stations
 from ..robot import Robot
 from ..sensitivity import station_jacobian, tangent, unbalance
 from ..simulator import Load, Simulator
-from ..system import unbalance_and_jacobian
+from ..system import System, unbalance_and_jacobian
 from .maps import MeasuredChannel, RecordingMap
 from .parameters import Fitted, ParameterSet
 from .recordings import Recording
@@ -109,6 +109,9 @@ class _Follower:
         self._channels = fitted.channels
         self._names = list(fitted.channels.commands)
         self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]
+        # Without these, only commands change from sample to sample.
+        self._fixed = not (self.sim.robot.legs or self.sim.friction.acts or self.sim.chords)
+        self._system: System | None = None
 
     def tell(self, k: int) -> None:
         """Give the commands of a sample, limits or not: what was measured has been done."""
@@ -118,11 +121,24 @@ class _Follower:
         """Let the wrenches act that hold the robot before a motion."""
         self.sim.set_loads({name: Load(np.array(held.wrench), held.rod, held.at)
                             for name, held in self._channels.held.items()})
+        self._system = None
 
     def release(self) -> None:
-        """Let go, with the acceleration that this asks for."""
+        """Let go."""
         self.sim.set_loads({})
+        self._system = None
+
+    def start(self) -> None:
+        """Begin to move, with the acceleration that the loads ask for."""
         self.sim.solver.start(self.sim.system().loads)
+
+    def system_at(self, z: np.ndarray, R: np.ndarray) -> System:
+        """Return its equations at the present commands near z, with the platform's attitude R."""
+        if not self._fixed or self._system is None:
+            self.sim.stand(z, R)
+            self._system = self.sim.system()
+            return self._system
+        return self._system._replace(drives=self.sim.model.drives(self.sim.commands))
 
     def statics(self) -> bool:
         """Go to the equilibrium of the present commands; tell whether it was found."""
@@ -139,7 +155,7 @@ class _Follower:
 
 def as_told(robot: Robot, channels: RecordingMap) -> Robot:
     """Return the robot with its actuators commanded as a recording commands them."""
-    changed: dict[str, dict[str, Any]] = {}
+    changed: dict[str, Any] = {}
     for kind in ('tendons', 'chambers', 'legs'):
         changed[kind] = {
             name: replace(actuator, command=channels.commands[name].mode, limits=None)
@@ -171,6 +187,7 @@ class _Tangent:
         self._model, self._shadows = model, shadows
         self._past = np.zeros((len(begin(*np.zeros((3, 1)))), model.sim.solver.z.size,
                                len(shadows)))  # of the history with the parameters
+        self._shifting: list[int] | None = None  # parameters that move points at fixed z
 
     def tell(self, k: int) -> None:
         """Give the commands of a sample."""
@@ -181,11 +198,13 @@ class _Tangent:
         for shadow in self._shadows:
             yield from shadow[:2]
 
-    def _at_present(self, follower: _Follower, moved: Any = 0.0) -> Simulator:
-        """Return the simulator of a shadow, at the state of the model or next to it."""
-        solver = self._model.sim.solver
-        follower.sim.stand(solver.z + moved, solver.platform.R)
-        return follower.sim
+    def _unbalance(
+        self, follower: _Follower, z: np.ndarray, z_t: np.ndarray | None = None,
+        z_tt: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what must be zero for a shadow, at any state."""
+        R = self._model.sim.solver.platform.R
+        return unbalance(follower.system_at(z, R), z, z_t, z_tt)
 
     def settle(self, held: bool = False) -> None:
         """Follow the model to an equilibrium, held or not."""
@@ -193,8 +212,7 @@ class _Tangent:
         for follower in self._followers():
             if held:
                 follower.hold()
-        r = [[unbalance(self._at_present(f).system(), z) for f in shadow[:2]]
-             for shadow in self._shadows]
+        r = [[self._unbalance(f, z) for f in shadow[:2]] for shadow in self._shadows]
         dz = -np.linalg.solve(tangent(self._model.sim), self._columns(r))
         self._past = begin(dz, np.zeros_like(dz), np.zeros_like(dz))
 
@@ -208,9 +226,9 @@ class _Tangent:
         for j, shadow in enumerate(self._shadows):
             pair = []
             for follower, sign in zip(shadow[:2], (0.5, -0.5)):
-                near = self._at_present(follower, sign * shadow.span * moved[:, j])
-                near.set_loads({})
-                pair.append(unbalance(near.system(), near.solver.z, still, sim.solver.z_tt))
+                follower.release()
+                near = z + sign * shadow.span * moved[:, j]
+                pair.append(self._unbalance(follower, near, still, sim.solver.z_tt))
             r.append(pair)
         dz_tt = np.zeros_like(moved)
         dz_tt[here] = -np.linalg.solve((heavier - K)[np.ix_(here, here)], self._columns(r)[here])
@@ -228,8 +246,8 @@ class _Tangent:
             pair = []
             for follower, sign in zip(shadow[:2], (0.5, -0.5)):
                 more = sign * shadow.span * changes[:2, :, j]
-                pair.append(unbalance(self._at_present(follower).system(), z,
-                                      solver.z_t + more[0], solver.z_tt + more[1]))
+                pair.append(self._unbalance(
+                    follower, z, solver.z_t + more[0], solver.z_tt + more[1]))
             r.append(pair)
         dz = -np.linalg.solve(K, self._columns(r))
         rates = (rule.new[:, None, None] * dz + changes) * solver.moves[:, None]
@@ -242,12 +260,23 @@ class _Tangent:
 
     def points(self) -> np.ndarray:
         """Return how the points move with the parameters, (M, 3, n)."""
-        own = []
-        for shadow in self._shadows:
-            for follower in shadow[:2]:
-                self._at_present(follower)
-            own.append((shadow.more.positions() - shadow.less.positions()) / shadow.span)
-        return np.moveaxis(np.array(own), 0, -1) + self._model.jacobian() @ self._past[0]
+        solver, jacobian = self._model.sim.solver, self._model.jacobian()
+        moved = jacobian @ self._past[0]
+        if self._shifting is None:  # most parameters move nothing of themselves
+            scale = solver.strain_scale
+            generic = solver.z + 0.1 / np.where(scale > 0.0, scale, 1.0)
+            self._shifting = [j for j in range(len(self._shadows))
+                              if self._own(j, generic).any()]
+        for j in self._shifting:
+            moved[:, :, j] += self._own(j, solver.z)
+        return moved
+
+    def _own(self, j: int, z: np.ndarray) -> np.ndarray:
+        """Return how the points move with parameter j at fixed z, (M, 3)."""
+        shadow = self._shadows[j]
+        for follower in shadow[:2]:
+            follower.sim.stand(z, self._model.sim.solver.platform.R)
+        return (shadow.more.positions() - shadow.less.positions()) / shadow.span
 
 
 # --- Through a recording -------------------------------------------------------------------------
@@ -293,6 +322,7 @@ def predict(
             if wanted:
                 follow.settle(held=True)
             model.release()
+            model.start()
             if wanted:
                 follow.release()
         else:

@@ -231,5 +231,5 @@ def assemble(
     return Recording(
         name, digest, channels, times[kept] - times[kept[0]], values[kept],
         np.where(seen[:, :, None], positions[kept], 0.0), seen,
-        tuple(groups[k] for k in kept),
+        tuple(groups[k] for k in kept.tolist()),
         Counts(len(kept), len(times) - len(kept), int((~seen).sum())))
