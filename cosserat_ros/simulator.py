@@ -19,6 +19,7 @@ from .checked import check_number, check_vector
 from .chords import SpatialTendons
 from .errors import InvalidModel, UnknownName
 from .friction import Friction
+from .hysteresis import BendingFriction
 from .integrators import STILL
 from .kinematics import State
 from .lie import inverse_se3
@@ -70,6 +71,7 @@ class Snapshot(NamedTuple):
     loads: dict[str, Load]
     payloads: dict[str, Body]
     friction: dict[str, Any]     # what the tendons' bristles remember
+    bending: np.ndarray          # what those of the rods do
     solver: tuple[Any, ...]
 
 
@@ -106,6 +108,7 @@ class Simulator:
                       if _takes_time(actuator)}
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self.friction = Friction(self.model, self.solver)
+        self.hysteresis = BendingFriction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
         self._fed_loads = self._loads
 
@@ -239,7 +242,8 @@ class Simulator:
         """Return all that it is now: cheap, nothing in it changes later."""
         return Snapshot(
             self.time, dict(self.commands), self._reached, self._before, self._elapsed,
-            self.named_loads, self._payloads, dict(self.friction.memory), self.solver.saved())
+            self.named_loads, self._payloads, dict(self.friction.memory),
+            self.hysteresis.roots, self.solver.saved())
 
     def go_to(self, snapshot: Snapshot) -> None:
         """Be what this or another simulator of the same robot was."""
@@ -250,6 +254,7 @@ class Simulator:
         self.commands, self._reached = dict(snapshot.commands), snapshot.reached
         self._before, self._elapsed = snapshot.before, snapshot.elapsed
         self.friction.memory = dict(snapshot.friction)
+        self.hysteresis.roots = snapshot.bending
         self.solver.restore(snapshot.solver)
         self._feed(self.solver.z)
 
@@ -275,6 +280,7 @@ class Simulator:
         """
         if from_rest:
             self.friction.forget()
+            self.hysteresis.forget()
         self._reached = dict(self.commands)
         drives = self.model.drives(self.commands, modes)
         solution = self._settle(
@@ -340,10 +346,12 @@ class Simulator:
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         self._fed_loads = self._loads
-        if not (self.robot.legs or self.friction.acts or self.chords):
+        if not (self.robot.legs or self.friction.acts or self.hysteresis or self.chords):
             return
         fed = self.model.fed(self.leg_lengths)
         self.friction.add_to(fed, z, near)
+        if self.hysteresis:
+            self.hysteresis.add_to(fed, z)
         self.chords.add_to(fed, z)
         self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
         self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
@@ -364,7 +372,7 @@ class Simulator:
         """
         z = self.solver.z
         self._feed(z)
-        if not (self.friction.sticks or self.chords):
+        if not (self.friction.sticks or self.hysteresis or self.chords):
             return solve()
         before, rule = self.solver.saved(), self.solver.rule(ahead) if ahead else STILL
         best, least = None, np.inf
@@ -372,7 +380,7 @@ class Simulator:
             solution = solve()
             if not solution.converged:
                 break
-            gap = max(self.friction.gap(), self.chords.gap())
+            gap = max(self.friction.gap(), self.hysteresis.gap(), self.chords.gap())
             if best is None or gap < least:
                 best, least = (solution, self.solver.saved()), gap
             if gap < SETTLED:
@@ -390,6 +398,7 @@ class Simulator:
             return solution
         self.solver.restore(best[1])
         self.friction.keep()
+        self.hysteresis.keep()
         return best[0]
 
     # --- What it looks like ---

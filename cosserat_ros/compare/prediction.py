@@ -105,11 +105,13 @@ class _Follower:
     def __init__(self, fitted: Fitted, recording: Recording) -> None:
         self.sim = Simulator(as_told(fitted.robot, fitted.channels))
         self.sim.solver.tolerance = SMOOTH
+        self.roots = self.sim.hysteresis.roots  # of the rods' bristles, before the last sample
         self._commands = recording.commands(fitted.channels)
         self._channels = fitted.channels
         self._names = list(fitted.channels.commands)
         self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]
-        # Without these, only commands change from sample to sample.
+        # Without these, only commands change from sample to sample; and the bristles of the rods,
+        # which `unbalance` adds.
         self._fixed = not (self.sim.robot.legs or self.sim.friction.acts or self.sim.chords)
         self._system: System | None = None
 
@@ -132,16 +134,34 @@ class _Follower:
         """Begin to move, with the acceleration that the loads ask for."""
         self.sim.solver.start(self.sim.system().loads)
 
-    def system_at(self, z: np.ndarray, R: np.ndarray) -> System:
-        """Return its equations at the present commands near z, with the platform's attitude R."""
-        if not self._fixed or self._system is None:
-            self.sim.stand(z, R)
-            self._system = self.sim.system()
-            return self._system
-        return self._system._replace(drives=self.sim.model.drives(self.sim.commands))
+    def unbalance(
+        self, z: np.ndarray, R: np.ndarray, z_t: np.ndarray | None = None,
+        z_tt: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what must be zero at z and its rates, with the platform's attitude R."""
+        sim = self.sim
+        if not self._fixed:
+            sim.stand(z, R)
+            return unbalance(sim.system(), z, z_t, z_tt)
+        if self._system is None:
+            sim.stand(z, R)
+            free = sim.model.fed(sim.leg_lengths)
+            self._system = sim.system()._replace(loads=sim.solver.system(sim.loads).loads)
+            self._system = self._system._replace(
+                rods=self._system.rods._replace(elastic=free.elastic))
+        system = self._system._replace(drives=sim.model.drives(sim.commands))
+        return unbalance(system, z, z_t, z_tt) + sim.hysteresis.force(z)
+
+    def tangent(self) -> np.ndarray:
+        """Return the static tangent of the last sample, square."""
+        after, self.sim.hysteresis.roots = self.sim.hysteresis.roots, self.roots
+        K = tangent(self.sim)
+        self.sim.hysteresis.roots = after
+        return K
 
     def statics(self) -> bool:
         """Go to the equilibrium of the present commands; tell whether it was found."""
+        self.roots = self.sim.hysteresis.roots
         return self.sim.statics().converged or self.sim.statics(from_rest=True).converged
 
     def positions(self) -> np.ndarray:
@@ -203,8 +223,7 @@ class _Tangent:
         z_tt: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return what must be zero for a shadow, at any state."""
-        R = self._model.sim.solver.platform.R
-        return unbalance(follower.system_at(z, R), z, z_t, z_tt)
+        return follower.unbalance(z, self._model.sim.solver.platform.R, z_t, z_tt)
 
     def settle(self, held: bool = False) -> None:
         """Follow the model to an equilibrium, held or not."""
@@ -213,8 +232,14 @@ class _Tangent:
             if held:
                 follower.hold()
         r = [[self._unbalance(f, z) for f in shadow[:2]] for shadow in self._shadows]
-        dz = -np.linalg.solve(tangent(self._model.sim), self._columns(r))
+        dz = -np.linalg.solve(self._model.tangent(), self._columns(r))
         self._past = begin(dz, np.zeros_like(dz), np.zeros_like(dz))
+        if not self._model.sim.hysteresis:
+            return
+        for j, shadow in enumerate(self._shadows):
+            for follower, sign in zip(shadow[:2], (0.5, -0.5)):
+                follower.sim.stand(z + sign * shadow.span * dz[:, j])
+                follower.sim.hysteresis.keep()
 
     def release(self) -> None:
         """Follow the model that was let go: the same equations hold for its acceleration."""
@@ -372,6 +397,7 @@ def _check_differentiable(sim: Simulator, dynamic: bool) -> None:
     for what, there in (
         ('a platform', sim.robot.platform is not None),
         ('tendons with friction', sim.friction.acts),
+        ('rods with dry friction', bool(sim.hysteresis)),
         ('tendons that are straight in space', bool(sim.chords)),
         ('actuators with a rate or a lag', any(
             (a.limits is not None and a.limits.rate is not None)
