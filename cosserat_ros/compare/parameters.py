@@ -221,9 +221,12 @@ def _steps(path: str) -> list[str]:
 def _expanded(whole: Any, path: str) -> Iterator[str]:
     """Return the paths that one with wildcards stands for; raise if there are none."""
     found = [('', whole)]
-    for step in _steps(path):
+    steps = _steps(path)
+    for k, step in enumerate(steps):
         deeper = []
         for prefix, node in found:
+            if isinstance(node, Mapping) and step not in ('*', *node) and k < len(steps) - 1:
+                raise UnknownName('', step, list(node))
             for key in _keys(node, step, path):
                 word = f'[{key}]' if isinstance(node, list) else f'.{key}' if prefix else key
                 deeper.append((f'{prefix}{word}', _inside(node, key)))
