@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-import multiprocessing
-import os
 from pathlib import Path
 import sys
 
@@ -19,6 +16,7 @@ from .parameters import ParameterSet
 from .progress import Progress
 from .provenance import map_file, provenance, robot_file
 from .recordings import read
+from .scale_out import Store, workers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,12 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--output', type=Path, default=Path('calibrated.yaml'),
                         help="the new robot's file (default: %(default)s); where the map was "
                         'fitted too, it is written beside it, as <name>_map.yaml')
-    parser.add_argument('--processes', type=int, default=os.cpu_count() or 1,
-                        help='how many work at once (default: %(default)s)')
+    parser.add_argument('--processes', type=int, help='how many work at once; all cores if not '
+                        'given')
+    parser.add_argument('--cluster', help='address of a Dask scheduler, instead of processes')
+    parser.add_argument('--resume', type=Path, help='file of finished starts, which are not done '
+                        'again')
     given = parser.parse_args(arguments)
     try:
         return calibrate(given.calibration, given.data or given.calibration.parent, given.output,
-                         given.processes)
+                         given.processes, given.cluster, given.resume)
     except CosseratError as error:
         print(f'calibrate: {error}', file=sys.stderr)
         return 1
@@ -44,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def calibrate(path: Path, data: Path, output: Path, processes: int) -> int:
+def calibrate(
+    path: Path, data: Path, output: Path, processes: int | None = None,
+    cluster: str | None = None, resume: Path | None = None,
+) -> int:
     """Fit what a file says to the recordings in a folder, and write the robot."""
     calibration = load(path)
     robot = load_robot(path.parent / calibration.robot)
@@ -59,13 +63,12 @@ def calibrate(path: Path, data: Path, output: Path, processes: int) -> int:
         print(f'{r.name}: {len(r)} samples, {r.counts.skipped} rows skipped, '
               f'{r.counts.unseen} points not seen')
     progress = Progress('calibrate')
-    # Forked, they share the compiled code that is loaded here.
-    context = multiprocessing.get_context('fork')
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with workers(processes, cluster) as (pool, count):
         misfit = Misfit(
             parameters, train, calibration.noise, calibration.align, calibration.hold_out,
-            pool, processes)
-        result = fit(misfit, calibration.starts, calibration.seed, calibration.most, progress)
+            pool, count)
+        result = fit(misfit, calibration.starts, calibration.seed, calibration.most, progress,
+                     Store(resume))
         result = result._replace(scores=[
             *scores(misfit, result.values, train, length, 'train', calibration.hold_out),
             *scores(misfit, result.values, validate, length, 'validate')])

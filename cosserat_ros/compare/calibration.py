@@ -27,17 +27,19 @@ from scipy.stats import t as student
 
 from .. import description
 from ..checked import Checked, choice, instance, integer, mapping, number, text
+from ..description import document
 from ..errors import InvalidModel
 from ..strain import StrainModes
 from .metrics import summarise, Summary
 from .parameters import Parameter, ParameterSet
 from .prediction import differenced, NotDifferentiable, predict, Prediction
 from .recordings import Recording
+from .scale_out import digest_of, Store
 
 ALIKE = 0.95       # correlation of two parameters from which on they trade off
 UNSEEN = 0.5       # of the size of a parameter, that a standard error may be
 ILL = 1e4          # condition number of the scaled sensitivities from which on to warn
-CLOSE = 3e-4       # relative change of what is made small, at which a fit ends
+CLOSE = 1e-3       # relative change of what is made small, at which a fit ends
 CONFIDENCE = 0.95  # of the intervals
 
 
@@ -176,6 +178,7 @@ class Misfit:
         if not any(used.any() for used in self.used):
             raise InvalidModel('hold_out', list(hold_out), 'patterns that leave some samples')
         self._sizes = parameters.sizes
+        self.cost = math.inf  # that of the last residual
         self._priors = [(j, x.prior) for j, x in enumerate(parameters.scalars) if x.prior]
 
     def values(self, x: np.ndarray) -> np.ndarray:
@@ -192,8 +195,10 @@ class Misfit:
         found = self._run(predict, [(self.parameters, values, r) for r in self.recordings])
         parts = [self._aligned((p.positions - r.positions)[used])
                  for p, r, used in zip(found, self.recordings, self.used)]
-        return np.concatenate([
+        residual = np.concatenate([
             *(part.ravel() / self.noise for part in parts), self._prior(values)])
+        self.cost = float(residual @ residual)
+        return residual
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Return its change with x."""
@@ -248,6 +253,13 @@ class Misfit:
         return [future.result() for future in [
             self._pool.submit(function, *task) for task in tasks]]
 
+    def digest(self) -> str:
+        """Return the SHA-256 of all that it depends on."""
+        scalars = [(*x[:-1], document(x.prior)) for x in self.parameters.scalars]
+        return digest_of(scalars, self.parameters.documents(self.parameters.start),
+                         [(r.digest, len(r), int(used.sum()))
+                          for r, used in zip(self.recordings, self.used)], self.noise, self.align)
+
     def predictions(self, values: np.ndarray, recordings: Sequence[Recording]) -> list[Prediction]:
         """Return what the model says of recordings."""
         return self._run(predict, [(self.parameters, values, r) for r in recordings])
@@ -263,7 +275,7 @@ def held_out(recording: Recording, patterns: Sequence[str]) -> np.ndarray:
 
 def fit(
     misfit: Misfit, starts: int = 1, seed: int = 0, most: int = 30,
-    progress: Callable[[str], None] = lambda line: None,
+    progress: Callable[[str], None] = lambda line: None, store: Optional[Store] = None,
 ) -> Result:
     """
     Find the parameters for which a misfit is least.
@@ -275,6 +287,8 @@ def fit(
         See `Calibration`.
     progress : callable
         Is told a line of text now and then.
+    store : Store, optional
+        Of starts that are finished: their ends are taken as they are.
 
     Returns
     -------
@@ -284,19 +298,22 @@ def fit(
     """
     parameters = misfit.parameters
     bounds = tuple(misfit.scaled(b) for b in parameters.bounds)
-    best, costs = None, []
+    best, costs, store = None, [], store or Store()
+    problem = misfit.digest()
     for k, start in enumerate(_starts(parameters, starts, seed)):
         count = [0]
 
         def slopes(x: np.ndarray, count: list[int] = count, k: int = k) -> np.ndarray:
             count[0] += 1
-            cost = float(np.sum(misfit.residual(x) ** 2))
-            progress(f'start {k + 1} of {starts}, iteration {count[0]}: {cost:.6g}')
+            progress(f'start {k + 1} of {starts}, iteration {count[0]}: {misfit.cost:.6g}')
             return misfit.jacobian(x)
 
-        inside = np.clip(misfit.scaled(start), *bounds)
+        key = digest_of(problem, most, start.tolist())
+        inside = np.clip(misfit.scaled(np.array(store[key] if key in store else start)), *bounds)
         found = least_squares(misfit.residual, inside, slopes, bounds=bounds, method='trf',
                               max_nfev=most, xtol=1e-6, ftol=CLOSE)
+        if key not in store:
+            store.add(key, start.tolist(), misfit.values(found.x).tolist())
         costs.append(2.0 * float(found.cost))
         if best is None or found.cost < best.cost:
             best, iterations = found, count[0]

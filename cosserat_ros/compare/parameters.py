@@ -279,3 +279,11 @@ def _change(node: Any, path: str, change: str, value: float) -> None:
     else:
         new = value if change == 'set' else there + value
     node[key] = new
+
+
+def changed(whole: Any, path: str, change: str, value: float) -> Any:
+    """Return a document with all places of a path changed; raise `InvalidModel` if it has none."""
+    whole = copy.deepcopy(whole)
+    for place in _expanded(whole, path):
+        _change(whole, place, change, value)
+    return whole

@@ -327,39 +327,48 @@ def predict(
         If sensitivities are wanted that the engine cannot carry along, see `differenced`.
 
     """
-    model = _Follower(parameters.at(values), recording)
+    shadows = [_shadow(parameters, values, j, recording) for j in wanted]
+    return follow(parameters.at(values), recording, shadows)
+
+
+def follow(
+    fitted: Fitted, recording: Recording, shadows: Sequence[_Shadow] = (),
+) -> Prediction:
+    """Return what one model says of a recording, and its change with those of the shadows."""
+    model = _Follower(fitted, recording)
+    wanted = len(shadows)
     if wanted:
         _check_differentiable(model.sim, recording.dynamic)
-    follow = _Tangent(model, [_shadow(parameters, values, j, recording) for j in wanted])
+    tangents = _Tangent(model, shadows)
     positions = np.zeros((*recording.seen.shape, 3))
-    jacobian = np.zeros((*recording.seen.shape, 3, len(wanted)))
+    jacobian = np.zeros((*recording.seen.shape, 3, wanted))
     begun, failed = time.perf_counter(), 0
     for k in range(len(recording)):
         model.tell(k)
-        follow.tell(k)
+        tangents.tell(k)
         if not recording.dynamic:
             failed += not model.statics()
             if wanted:
-                follow.settle()
+                tangents.settle()
         elif k == 0:
             model.hold()
             failed += not model.statics()
             if wanted:
-                follow.settle(held=True)
+                tangents.settle(held=True)
             model.release()
             model.start()
             if wanted:
-                follow.release()
+                tangents.release()
         else:
-            failed += not _advance(model, follow if wanted else None, recording, k)
+            failed += not _advance(model, tangents if wanted else None, recording, k)
         positions[k] = model.positions()
         if wanted:
-            jacobian[k] = follow.points()
+            jacobian[k] = tangents.points()
     return Prediction(positions, jacobian, failed, (time.perf_counter() - begun) / len(recording))
 
 
 def _advance(
-    model: _Follower, follow: _Tangent | None, recording: Recording, k: int,
+    model: _Follower, tangents: _Tangent | None, recording: Recording, k: int,
 ) -> bool:
     """Go to sample k in equal steps; tell whether all of them were made."""
     sim, ahead = model.sim, recording.times[k] - recording.times[k - 1]
@@ -371,10 +380,10 @@ def _advance(
         solution = sim.step(ahead / steps)
         if not solution.converged:
             return False
-        if follow is not None:
+        if tangents is not None:
             if solution.parts > 1:
                 raise NotDifferentiable('a step had to be divided')
-            follow.step(rule)
+            tangents.step(rule)
     return True
 
 
