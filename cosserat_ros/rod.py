@@ -122,10 +122,10 @@ class Damping(Checked):
     bending_and_twist : (3,) tuple
         Diagonal of Bbt, about x, y and z [N m^2 s].
     dry_bending : float
-        Moment of dry friction that the rod must overcome to bend, see
-        :mod:`cosserat_ros.hysteresis` [N m].
+        Moment of dry friction that the rod must overcome to bend or to spring back: it keeps a
+        bend without loads [N m].
     presliding : float
-        Change of curvature over which it builds up [1/m].
+        Change of curvature over which dry friction builds up [1/m].
 
     """
 

@@ -55,6 +55,7 @@ def calibrate(
     if calibration.modes is not None:
         robot = replace(robot, modes=calibration.modes)
     channels = load_map(path.parent / calibration.map)
+    channels.check_robot(robot)
     parameters = ParameterSet(calibration.parameters, robot, channels)
     train, validate = ([read(data / name, channels, robot) for name in names]
                        for names in (calibration.train, calibration.validate))
