@@ -14,12 +14,22 @@ to step.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .model import Fed, Model
 from .solver import SystemSolver
 
 BENDING = (3, 4)  # components of strain
+
+
+class _Modes(NamedTuple):
+    """The modes of one component of a rod's bending."""
+
+    places: np.ndarray    # (j,) int64, among the rod's amplitudes
+    values: np.ndarray    # (N, j) at the nodes
+    weighted: np.ndarray  # (j, N) the same, times the weights of quadrature
 
 
 class BendingFriction:
@@ -44,6 +54,9 @@ class BendingFriction:
         self.acts = bool(self.limit.any())
         self.roots = np.zeros((*self.limit.shape, 2))  # (k, N, 2) [1/m]
         self._given = np.zeros_like(self.roots), np.zeros((*self.roots.shape, 2))
+        self._modes = [[_Modes(np.flatnonzero(d.component == c), d.Phi[:, d.component == c],
+                               d.Phi[:, d.component == c].T * d.w) for c in BENDING]
+                       for d in model.rods]
 
     def __bool__(self) -> bool:
         return self.acts
@@ -54,51 +67,56 @@ class BendingFriction:
 
     def _bending(self, i: int, z: np.ndarray) -> np.ndarray:
         """Return the bending of rod i beyond its rest shape, (N, 2) [1/m]."""
-        d, q = self._model.rods[i], z[self._solver.q_places[i]]
-        parts = [d.component == c for c in BENDING]
-        return np.stack([d.Phi[:, part] @ q[part] for part in parts], axis=1)
+        q = z[self._solver.q_places[i]]
+        u = np.empty(self.roots[i].shape)
+        for column, modes in enumerate(self._modes[i]):
+            u[:, column] = modes.values @ q[modes.places]
+        return u
 
-    def _law(self, i: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return moments (N, 2) [N m] at these bendings, and their slopes (N, 2, 2)."""
-        bent = u - self.roots[i]
-        size = np.linalg.norm(bent, axis=1)
+    def _secant(self, i: int, bent: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return moments per bend (N,) of bristles bent by (N, 2), which slip, and by how much."""
+        size = np.sqrt(bent[:, 0] ** 2 + bent[:, 1] ** 2)
         slips = self.stiffness[i] * size > self.limit[i]
-        unit = bent / np.where(size > 0.0, size, 1.0)[:, None]
         secant = np.where(slips, self.limit[i] / np.where(slips, size, 1.0), self.stiffness[i])
-        across = np.eye(2) - slips[:, None, None] * unit[:, :, None] * unit[:, None, :]
-        return secant[:, None] * bent, secant[:, None, None] * across
+        return secant, slips, size
 
-    def _generalised(self, i: int, moment: np.ndarray) -> np.ndarray:
-        """Return what moments (N, 2) do to the amplitudes, (n,)."""
-        d, force = self._model.rods[i], np.zeros(self._model.rods[i].component.size)
-        for column, c in enumerate(BENDING):
-            here = d.component == c
-            force[here] = d.Phi[:, here].T @ (d.w * moment[:, column])
-        return force
+    def _moment(self, i: int, u: np.ndarray) -> np.ndarray:
+        """Return moments (N, 2) [N m] at these bendings."""
+        bent = u - self.roots[i]
+        return self._secant(i, bent)[0][:, None] * bent
+
+    def _slope(self, i: int, u: np.ndarray) -> np.ndarray:
+        """Return how the moments change with the bendings, (N, 2, 2)."""
+        bent = u - self.roots[i]
+        secant, slips, size = self._secant(i, bent)
+        unit = bent / np.where(size > 0.0, size, 1.0)[:, None]
+        across = np.eye(2) - slips[:, None, None] * unit[:, :, None] * unit[:, None, :]
+        return secant[:, None, None] * across
 
     def _generalised_slope(self, i: int, slope: np.ndarray) -> np.ndarray:
-        """Return the same of slopes (N, 2, 2), (n, n)."""
-        d = self._model.rods[i]
-        matrix = np.zeros((d.component.size,) * 2)
+        """Return what slopes (N, 2, 2) do to the amplitudes, (n, n)."""
+        matrix = np.zeros((self._model.rods[i].component.size,) * 2)
         for a, b in np.ndindex(2, 2):
-            rows, columns = d.component == BENDING[a], d.component == BENDING[b]
-            matrix[np.ix_(rows, columns)] = d.Phi[:, rows].T @ (
-                (d.w * slope[:, a, b])[:, None] * d.Phi[:, columns])
+            rows, columns = self._modes[i][a], self._modes[i][b]
+            matrix[np.ix_(rows.places, columns.places)] = (
+                rows.weighted * slope[:, a, b]) @ columns.values
         return matrix
 
     def force(self, z: np.ndarray) -> np.ndarray:
         """Return what friction adds to the equations at z, as many as unknowns."""
         r = np.zeros(z.size)
         for i, q in enumerate(self._solver.q_places):
-            r[q] = self._generalised(i, self._law(i, self._bending(i, z))[0])
+            moment = self._moment(i, self._bending(i, z))
+            for column, modes in enumerate(self._modes[i]):
+                r[q[modes.places]] = modes.weighted @ moment[:, column]
         return r
 
     def add_to(self, fed: Fed, z: np.ndarray) -> None:
         """Add what friction does to rods near the unknowns z to `fed`."""
         for i in range(len(self._model.rods)):
             u = self._bending(i, z)
-            moment, slope = self._law(i, u)
-            offset = moment - np.einsum('nij,nj->ni', slope, u)
+            slope = self._slope(i, u)
+            offset = self._moment(i, u) - np.einsum('nij,nj->ni', slope, u)
             fed.elastic[i] += self._generalised_slope(i, slope)
             fed.stress[i][:, list(BENDING)] += offset
             self._given[0][i], self._given[1][i] = offset, slope
@@ -111,7 +129,7 @@ class BendingFriction:
                 continue
             u = self._bending(i, self._solver.z)
             given = self._given[0][i] + np.einsum('nij,nj->ni', self._given[1][i], u)
-            gap = max(gap, float(np.abs(self._law(i, u)[0] - given).max() / self.limit[i].max()))
+            gap = max(gap, float(np.abs(self._moment(i, u) - given).max() / self.limit[i].max()))
         return gap
 
     def keep(self) -> None:
@@ -120,6 +138,6 @@ class BendingFriction:
         for i in range(len(self._model.rods)):
             holds = self.stiffness[i] > 0.0
             u = self._bending(i, self._solver.z)
-            moment = self._law(i, u)[0]
+            moment = self._moment(i, u)
             roots[i, holds] = u[holds] - moment[holds] / self.stiffness[i, holds, None]
         self.roots = roots

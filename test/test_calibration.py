@@ -3,6 +3,7 @@
 from dataclasses import replace
 import re
 import runpy
+import time
 
 from conftest import ROOT
 import numpy as np
@@ -14,9 +15,10 @@ from cosserat_ros.compare import prediction
 from cosserat_ros.compare.calibrate import main
 from cosserat_ros.compare.calibration import Calibration, fit, Misfit
 from cosserat_ros.compare.maps import load_map, RecordingMap
-from cosserat_ros.compare.parameters import Parameter, ParameterSet, Prior
-from cosserat_ros.compare.prediction import differenced, NotDifferentiable, predict
-from cosserat_ros.compare.recordings import assemble
+from cosserat_ros.compare.metrics import summarise
+from cosserat_ros.compare.parameters import Fitted, Parameter, ParameterSet, Prior
+from cosserat_ros.compare.prediction import differenced, follow, NotDifferentiable, predict
+from cosserat_ros.compare.recordings import assemble, read
 from cosserat_ros.errors import CosseratError
 from cosserat_ros.robot import load, Robot
 from cosserat_ros.simulator import Simulator
@@ -285,3 +287,45 @@ def test_tills_weight_release():
     result, truth = BENCHMARK['fit_weight_release']()
     for x, value in zip(result.intervals, truth):
         assert abs(x.value - value) < x.half, x
+
+
+# --- A real arm ----------------------------------------------------------------------------------
+
+ARM_FOLDER = ROOT / 'examples' / 'three_segment_arm'
+
+
+@needs_data
+def test_the_calibrated_arm_predicts_what_it_was_not_fitted_to():
+    """Tip of a real arm of three segments, in motions of another kind than those of the fit."""
+    robot, chart = load(ARM_FOLDER / 'calibrated.yaml'), load_map(
+        ARM_FOLDER / 'calibrated_map.yaml')
+    made = read(DATA / 'ftdcr_v4' / 'val.csv', chart, robot)
+    follow(Fitted(robot, chart), made.part(slice(0, 3)))  # compiles
+    begun = time.process_time()
+    found = follow(Fitted(robot, chart), made)
+    spent = (time.process_time() - begun) / len(made)
+    summary = summarise(found.positions[:, 0], made.positions[:, 0], 0.1865)
+    print(f'{1e3 * summary.rmse_without_offset:.2f} mm, {1e3 * spent:.2f} ms per sample')
+    assert found.failed == 0
+    assert summary.rmse_without_offset <= 6.5e-3
+    assert spent <= 5e-3
+
+
+@needs_data
+def test_a_few_iterations_on_the_real_arm_get_far():
+    """
+    From the arm as designed, on the pulls of single tendons.
+
+    The whole fit is the command of docs/calibration.md.
+    """
+    chart = load_map(ARM_FOLDER / 'map.yaml')
+    robot = load(ARM_FOLDER / 'robot.yaml')
+    given = description.load(ARM_FOLDER / 'calibration.yaml', Calibration)
+    chosen = {name: x for name, x in given.parameters.items()
+              if name.startswith(('angle', 'roll', 'pitch', 'radius'))}
+    made = read(DATA / 'ftdcr_v4' / 'tendon_pull.csv', chart, robot)
+    misfit = Misfit(ParameterSet(chosen, robot, chart), [made], given.noise, given.align)
+    before = misfit.residual(misfit.scaled(misfit.parameters.start))
+    result = fit(misfit, most=3)
+    assert result.exact
+    assert result.costs[0] < 0.75 * float(before @ before)

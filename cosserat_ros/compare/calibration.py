@@ -147,7 +147,10 @@ class Result(NamedTuple):
 
 class Misfit:
     """
-    What is made small, as a function of the parameters in units of their sizes.
+    What is made small, as a function of the parameters: from their start, in units of their sizes.
+
+    So the first step of a fit from there is not longer than one size: far away a model may have no
+    equilibria, and looking for them takes long.
 
     Parameters
     ----------
@@ -183,11 +186,11 @@ class Misfit:
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """Return the parameters, in their units and bounds."""
-        return np.clip(x * self._sizes, *self.parameters.bounds)
+        return np.clip(self.parameters.start + x * self._sizes, *self.parameters.bounds)
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
-        """Return parameters in units of their sizes."""
-        return values / self._sizes
+        """Return parameters from their start, in units of their sizes."""
+        return (values - self.parameters.start) / self._sizes
 
     def residual(self, x: np.ndarray) -> np.ndarray:
         """Return what is squared and summed."""
