@@ -33,6 +33,14 @@ class Checked:
             if value is not None or f.default is not None:
                 object.__setattr__(self, f.name, f.metadata['check'](f.name, value))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process: read-only mappings cannot, plain ones can."""
+        values = ((f.name, getattr(self, f.name))
+                  for f in fields(self) if f.init)  # type: ignore[arg-type]
+        return partial(type(self), **{
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in values}), ()
+
 
 FARTHEST = 1e6  # [m] that anything of a robot may be long or away: more is a mistake
 

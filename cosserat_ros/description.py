@@ -49,7 +49,7 @@ def load(path: str | Path, kind: type) -> Any:
         With the file, the line, and what is wrong there, in one line of text.
 
     """
-    document = _parse(Path(path))
+    document = parse(Path(path))
     try:
         return build(kind, document)
     except InvalidModel as error:
@@ -57,7 +57,7 @@ def load(path: str | Path, kind: type) -> Any:
         raise InvalidDescription(f'{path}:{line}: {error}') from None
 
 
-def _parse(path: Path) -> Any:
+def parse(path: Path) -> Any:
     """Return the document of a YAML 1.2 file, whose nodes remember their lines."""
     try:
         if path.exists() and not path.is_file():
@@ -111,6 +111,32 @@ def build(kind: Any, node: Any) -> Any:
     return node
 
 
+def document(thing: Any, defaults: bool = True) -> Any:
+    """
+    Return the document that `build` makes a thing of.
+
+    Parameters
+    ----------
+    thing : dataclass, mapping, sequence or scalar
+    defaults : bool
+        Whether to tell what could be left out.
+
+    """
+    if is_dataclass(thing):
+        node = {TAG: getattr(thing, TAG)} if hasattr(thing, TAG) else {}
+        for f in fields(thing):
+            value = getattr(thing, f.name)
+            usual = f.default if f.default_factory is MISSING else f.default_factory()
+            if f.init and value is not None and (defaults or value != usual):
+                node[f.name] = document(value, defaults)
+        return node
+    if isinstance(thing, Mapping):
+        return {name: document(item, defaults) for name, item in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [document(item, defaults) for item in thing]
+    return thing
+
+
 def _build_dataclass(kind: Any, node: Any) -> Any:
     known = [f for f in fields(kind) if f.init]
     names = [f.name for f in known]
@@ -136,7 +162,9 @@ def _build_union(kinds: tuple, node: Any) -> Any:
     kinds = tuple(k for k in kinds if k is not type(None))
     if len(kinds) == 1:
         return build(kinds[0], node)
-    tags = {getattr(k, TAG): k for k in kinds}
+    tags = {getattr(k, TAG): k for k in kinds if is_dataclass(k)}
+    if not tags:  # of scalars
+        return node
     if not isinstance(node, Mapping):
         raise InvalidModel('', node, f'a mapping with {TAG}: {" or ".join(tags)}')
     if TAG not in node:

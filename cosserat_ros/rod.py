@@ -121,6 +121,11 @@ class Damping(Checked):
         Diagonal of Bse, along x, y and z [N s].
     bending_and_twist : (3,) tuple
         Diagonal of Bbt, about x, y and z [N m^2 s].
+    dry_bending : float
+        Moment of dry friction that the rod must overcome to bend or to spring back: it keeps a
+        bend without loads [N m].
+    presliding : float
+        Change of curvature over which dry friction builds up [1/m].
 
     """
 
@@ -128,6 +133,8 @@ class Damping(Checked):
     shear_and_stretch: tuple[float, float, float] = vector('N s', default=(0.0,) * 3, least=0.0)
     bending_and_twist: tuple[float, float, float] = vector(
         'N m^2 s', default=(0.0,) * 3, least=0.0)
+    dry_bending: float = number('N m', default=0.0, least=0.0)
+    presliding: float = number('1/m', default=0.3, least=1e-6)
 
 
 # --- Along the rod ------------------------------------------------------------------------------
@@ -222,6 +229,10 @@ class Segment(Checked):
     def damping_at(self, x: np.ndarray) -> np.ndarray:
         given = self.damping.shear_and_stretch + self.damping.bending_and_twist
         return self.damping.relaxation_time * self.stiffness_at(x) + given
+
+    def dry_bending_at(self, x: np.ndarray) -> np.ndarray:
+        limit = self.damping.dry_bending
+        return _columns(x, limit, limit / self.damping.presliding)
 
     def inertia_at(self, x: np.ndarray) -> np.ndarray:
         return self.material.density * self._areas_at(x, polar=True)
@@ -367,6 +378,10 @@ class Rod:
     def damping(self, s: Union[float, np.ndarray]) -> np.ndarray:
         """Return the diagonal of (Bse [N s], Bbt [N m^2 s]), (N, 6), body frame."""
         return self._along(s, Segment.damping_at)
+
+    def dry_bending(self, s: Union[float, np.ndarray]) -> np.ndarray:
+        """Return the moment of dry friction [N m] and its stiffness [N m^2], (N, 2)."""
+        return self._along(s, Segment.dry_bending_at, (2,))
 
     def inertia(self, s: Union[float, np.ndarray]) -> np.ndarray:
         """

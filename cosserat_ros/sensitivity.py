@@ -101,13 +101,16 @@ class LegColumns:
         return columns / self._first[:, None]
 
 
-def unbalance(system: System, z: np.ndarray) -> np.ndarray:
-    """Return what must be zero in statics."""
+def unbalance(
+    system: System, z: np.ndarray, z_t: np.ndarray | None = None, z_tt: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return what must be zero; in statics, if no rates and accelerations are given."""
     still = np.zeros(z.size)
     k, P = system.rods.s.shape[0], 6 * system.platform.moves
     B, r = (z.size - P) // k, np.empty(z.size)
-    equations(system, z, still, still, 0.0, 0.0, False, r, Tangent(
-        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6))))
+    equations(system, z, still if z_t is None else z_t, still if z_tt is None else z_tt,
+              0.0, 0.0, False, r, Tangent(
+                  np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6))))
     return r
 
 

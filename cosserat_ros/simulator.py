@@ -19,6 +19,7 @@ from .checked import check_number, check_vector
 from .chords import SpatialTendons
 from .errors import InvalidModel, UnknownName
 from .friction import Friction
+from .hysteresis import BendingFriction
 from .integrators import STILL
 from .kinematics import State
 from .lie import inverse_se3
@@ -70,6 +71,7 @@ class Snapshot(NamedTuple):
     loads: dict[str, Load]
     payloads: dict[str, Body]
     friction: dict[str, Any]     # what the tendons' bristles remember
+    bending: np.ndarray          # what those of the rods do
     solver: tuple[Any, ...]
 
 
@@ -106,6 +108,7 @@ class Simulator:
                       if _takes_time(actuator)}
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
         self.friction = Friction(self.model, self.solver)
+        self.hysteresis = BendingFriction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
 
     def rest_command(self, name: str) -> float:
@@ -238,7 +241,8 @@ class Simulator:
         """Return all that it is now: cheap, nothing in it changes later."""
         return Snapshot(
             self.time, dict(self.commands), self._reached, self._before, self._elapsed,
-            self.named_loads, self._payloads, dict(self.friction.memory), self.solver.saved())
+            self.named_loads, self._payloads, dict(self.friction.memory),
+            self.hysteresis.roots, self.solver.saved())
 
     def go_to(self, snapshot: Snapshot) -> None:
         """Be what this or another simulator of the same robot was."""
@@ -249,6 +253,7 @@ class Simulator:
         self.commands, self._reached = dict(snapshot.commands), snapshot.reached
         self._before, self._elapsed = snapshot.before, snapshot.elapsed
         self.friction.memory = dict(snapshot.friction)
+        self.hysteresis.roots = snapshot.bending
         self.solver.restore(snapshot.solver)
         self._feed(self.solver.z)
 
@@ -274,6 +279,7 @@ class Simulator:
         """
         if from_rest:
             self.friction.forget()
+            self.hysteresis.forget()
         self._reached = dict(self.commands)
         drives = self.model.drives(self.commands, modes)
         solution = self._settle(
@@ -299,6 +305,15 @@ class Simulator:
             return ((actuator.ambient_pressure - effort) * (length + actuator.dead_volume)
                     / (GAS_CONSTANT * actuator.temperature))
         return length if actuator.command == 'volume' else -effort
+
+    def stand(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
+        """
+        Stand still at the unknowns z with the present commands, in equilibrium or not.
+
+        The platform's turn in z is counted from R (3, 3), its present attitude if not given.
+        """
+        self._reached = self._before = dict(self.commands)
+        self.solver.go_to(z, R)
 
     def system(self) -> System:
         """
@@ -329,10 +344,12 @@ class Simulator:
         """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
-        if not (self.robot.legs or self.friction.acts or self.chords):
+        if not (self.robot.legs or self.friction.acts or self.hysteresis or self.chords):
             return
         fed = self.model.feeding.fed(self.leg_lengths)
         self.friction.add_to(fed, z, near)
+        if self.hysteresis:
+            self.hysteresis.add_to(fed, z)
         self.chords.add_to(fed, z)
         self.solver.change_rods(*fed)
 
@@ -352,7 +369,7 @@ class Simulator:
         """
         z = self.solver.z
         self._feed(z)
-        if not (self.friction.sticks or self.chords):
+        if not (self.friction.sticks or self.hysteresis or self.chords):
             return solve()
         before, rule = self.solver.saved(), self.solver.rule(ahead) if ahead else STILL
         best, least = None, np.inf
@@ -360,7 +377,7 @@ class Simulator:
             solution = solve()
             if not solution.converged:
                 break
-            gap = max(self.friction.gap(), self.chords.gap())
+            gap = max(self.friction.gap(), self.hysteresis.gap(), self.chords.gap())
             if best is None or gap < least:
                 best, least = (solution, self.solver.saved()), gap
             if gap < SETTLED:
@@ -378,6 +395,7 @@ class Simulator:
             return solution
         self.solver.restore(best[1])
         self.friction.keep()
+        self.hysteresis.keep()
         return best[0]
 
     # --- What it looks like ---

@@ -43,6 +43,20 @@ def test_every_node_with_a_main_is_an_executable():
     assert sorted(mains) == sorted(nodes_in_cmake())
 
 
+def test_every_command_is_installed_by_pip_and_by_cmake():
+    mains = [
+        path.stem for path in (ROOT / 'cosserat_ros' / 'compare').glob('*.py')
+        if any(isinstance(n, ast.FunctionDef) and n.name == 'main'
+               for n in ast.parse(path.read_text()).body)]
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / 'setup.cfg')
+    lines = settings['options.entry_points']['console_scripts'].split('\n')
+    scripts = dict(re.split(' *= *', line) for line in lines if line)
+    assert scripts == {name: f'cosserat_ros.compare.{name}:main' for name in mains}
+    cmake = re.search(r'set\(commands ([^)]*)\)', (ROOT / 'CMakeLists.txt').read_text())[1]
+    assert sorted(cmake.split()) == sorted(mains)
+
+
 def test_the_version_is_the_same_everywhere():
     assert package().findtext('version') == cosserat_ros.__version__
     changelog = (ROOT / 'CHANGELOG.rst').read_text()

@@ -1,0 +1,59 @@
+"""The command `compare`: how far a simulated robot is from recordings of the real one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+import sys
+
+from ..errors import CosseratError
+from ..robot import load
+from .maps import load_map
+from .parameters import Fitted
+from .prediction import follow
+from .progress import Progress
+from .recordings import read
+from .report import ALIGNMENTS, HEADINGS, line_up, table, write
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(prog='compare', description=__doc__)
+    parser.add_argument('robot', type=Path, help="the robot's YAML file")
+    parser.add_argument('map', type=Path, help="the recordings' map, a YAML file")
+    parser.add_argument('recordings', type=Path, nargs='+', help='tables or bags')
+    parser.add_argument('--align', choices=ALIGNMENTS, default='none',
+                        help='how the real robot is moved to the simulated one, for each '
+                        'recording (default: %(default)s)')
+    parser.add_argument('--output', type=Path, help='folder for report.html and its pictures; '
+                        'without it, only the table is printed')
+    given = parser.parse_args(arguments)
+    try:
+        robot, channels = load(given.robot), load_map(given.map)
+        progress, compared = Progress('compare'), []
+        for k, path in enumerate(given.recordings):
+            recording = read(path, channels, robot)
+            compared.append(line_up(recording, follow(Fitted(robot, channels), recording),
+                                    given.align))
+            progress.count(k + 1, len(given.recordings))
+        progress.close()
+        length = max(rod.length for rod in robot.rods.values())
+        lines = [HEADINGS, *table(compared, length)]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(HEADINGS))]
+        for line in lines:
+            print('  '.join(f'{cell:<{width}}' for cell, width in zip(line, widths)).rstrip())
+        if given.output is not None:
+            page = write(given.output, f'{robot.name}: simulated and real', compared, length)
+            print(f'wrote {page}')
+    except CosseratError as error:
+        print(f'compare: {error}', file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f'compare: {error.filename}: {error.strerror}', file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

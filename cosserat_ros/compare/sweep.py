@@ -1,0 +1,185 @@
+"""
+The command `sweep`: equilibria of a robot over parameters and commands.
+
+A grid for a parameter study, random commands for the reach of a robot, random parameters for a
+Monte Carlo study of tolerances. Results go to a file of JSON lines; a sweep that was stopped goes
+on where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+import itertools
+from pathlib import Path
+import sys
+from typing import Any, Optional
+
+import numpy as np
+
+from .. import description
+from ..checked import Checked, choice, integer, mapping, number, numbers, text
+from ..errors import CosseratError, InvalidModel, UnknownName
+from ..robot import load as load_robot, Robot
+from ..simulator import Simulator
+from .parameters import changed
+from .progress import Progress
+from .scale_out import run, Store, workers
+
+
+@dataclass(frozen=True)
+class Variation(Checked):
+    """
+    What is varied, and how: by `values`, or at random from `lower` to `upper`, or by a normal law.
+
+    Parameters
+    ----------
+    of : str
+        The name of an actuator, for its command, or a path into the robot's file.
+    change : str
+        See `parameters.Parameter`; commands are set.
+    values : list of float, optional
+        A grid is made of all values of all variations that have some.
+    lower, upper, mean, sigma : float, optional
+        Two of them, for a random value of each sample.
+
+    """
+
+    of: str = text('.+', 'an actuator or a path')
+    change: str = choice('set', 'add', 'multiply', 'rotate', default='set')
+    values: Optional[tuple[float, ...]] = numbers('its unit', fewest=1, most=10_000, default=None)
+    lower: Optional[float] = number('its unit', default=None)
+    upper: Optional[float] = number('its unit', default=None)
+    mean: Optional[float] = number('its unit', default=None)
+    sigma: Optional[float] = number('its unit', least=0.0, default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ways = (self.values,), (self.lower, self.upper), (self.mean, self.sigma)
+        given = [way for way in ways if any(x is not None for x in way)]
+        if len(given) != 1 or None in given[0]:
+            raise InvalidModel('values, lower and upper, mean and sigma', ways, 'one way given')
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise InvalidModel('lower', self.lower, f'at most upper, {self.upper:g}')
+
+
+@dataclass(frozen=True)
+class Sweep(Checked):
+    """
+    What is swept: a YAML file for `sweep`.
+
+    Parameters
+    ----------
+    robot : str
+        File of the robot, seen from this file.
+    vary : mapping of str to Variation
+    samples : int
+        Random ones, for each point of the grid; 1 where nothing is random.
+    seed : int
+
+    """
+
+    robot: str = text('.+', 'a file')
+    vary: Mapping[str, Variation] = mapping(Variation, 'variations', least=1)
+    samples: int = integer(least=1, most=10_000_000, default=1)
+    seed: int = integer(least=0, most=2 ** 31, default=0)
+
+    def tasks(self) -> list[dict[str, float]]:
+        """Return the values of all samples, by the names of the variations."""
+        grid = {name: v.values for name, v in self.vary.items() if v.values is not None}
+        random, tasks = np.random.default_rng(self.seed), []
+        for point in itertools.product(*grid.values()):
+            for _ in range(self.samples):
+                task = dict(zip(grid, point))
+                for name, v in self.vary.items():
+                    if v.lower is not None and v.upper is not None:
+                        task[name] = float(random.uniform(v.lower, v.upper))
+                    elif v.mean is not None and v.sigma is not None:
+                        task[name] = float(random.normal(v.mean, v.sigma))
+                tasks.append({name: float(task[name]) for name in self.vary})
+        return tasks
+
+
+def equilibrium(common: dict[str, Any], task: dict[str, float]) -> dict[str, Any]:
+    """
+    Return the equilibrium of one sample: converged, tip [m, quaternion x y z w], efforts.
+
+    From the rods at rest, so that it does not depend on what was before. Values that make no
+    robot, or commands beyond limits, are told in `message`.
+    """
+    from scipy.spatial.transform import Rotation
+    try:
+        robot, commands = common['robot'], {}
+        for name, value in task.items():
+            of, change = common['vary'][name]
+            if of in common['actuators']:
+                commands[of] = value
+            else:
+                robot = changed(robot, of, change, value)
+        sim = Simulator(description.build(Robot, robot))
+        sim.command(**commands)
+        solution = sim.statics(from_rest=True)
+    except InvalidModel as error:
+        return {'converged': False, 'message': str(error)}
+    pose = sim.robot.base.matrix() @ sim.tip_pose()
+    return {
+        'converged': bool(solution.converged), 'message': solution.message,
+        'position': pose[:3, 3].tolist(),
+        'orientation': Rotation.from_matrix(pose[:3, :3]).as_quat().tolist(),
+        'efforts': {name: state.effort for name, state in sim.actuators().items()}}
+
+
+def sweep(
+    path: Path, output: Path, processes: int | None = None, cluster: str | None = None,
+) -> list[dict[str, Any]]:
+    """Do what a file says; return the results in the order of the samples."""
+    given = description.load(path, Sweep)
+    robot = load_robot(path.parent / given.robot)
+    document = description.document(robot)
+    for name, variation in given.vary.items():
+        if variation.of in robot.actuators:
+            continue
+        if '.' not in variation.of and '[' not in variation.of:
+            raise UnknownName(f'vary.{name}.of', variation.of, [*robot.actuators, *document])
+        changed(document, variation.of, variation.change, 1.0)  # complain early
+    common = {'robot': document, 'actuators': list(robot.actuators),
+              'vary': {name: [v.of, v.change] for name, v in given.vary.items()}}
+    progress = Progress('sweep')
+    with workers(processes, cluster) as (pool, _):
+        results = run(equilibrium, common, given.tasks(), pool, Store(output), progress.count)
+    progress.close()
+    return results
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(prog='sweep', description=__doc__)
+    parser.add_argument('sweep', type=Path, help='YAML file: what is varied')
+    parser.add_argument('--output', type=Path, default=Path('sweep.jsonl'),
+                        help='file of results (default: %(default)s); what is in it is not done '
+                        'again')
+    parser.add_argument('--processes', type=int, help='how many work at once; all cores if not '
+                        'given')
+    parser.add_argument('--cluster', help='address of a Dask scheduler, instead of processes')
+    given = parser.parse_args(arguments)
+    try:
+        results = sweep(given.sweep, given.output, given.processes, given.cluster)
+    except CosseratError as error:
+        print(f'sweep: {error}', file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f'sweep: {error.filename}: {error.strerror}', file=sys.stderr)
+        return 1
+    solved = [r['position'] for r in results if r['converged']]
+    print(f'{len(results)} samples, {len(results) - len(solved)} without equilibrium, in '
+          f'{given.output}')
+    if solved:
+        low, high = np.min(solved, axis=0), np.max(solved, axis=0)
+        for k, axis in enumerate('xyz'):
+            print(f'tip {axis}: {low[k]:.6f} to {high[k]:.6f} m')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

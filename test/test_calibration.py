@@ -1,0 +1,331 @@
+"""Calibration: sensitivities, what is recovered from data with noise, what is said of the rest."""
+
+from dataclasses import replace
+import re
+import runpy
+import time
+
+from conftest import ROOT
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+
+from cosserat_ros import description
+from cosserat_ros.compare import prediction
+from cosserat_ros.compare.calibrate import main
+from cosserat_ros.compare.calibration import Calibration, fit, Misfit
+from cosserat_ros.compare.maps import load_map, RecordingMap
+from cosserat_ros.compare.metrics import summarise
+from cosserat_ros.compare.parameters import Fitted, Parameter, ParameterSet, Prior
+from cosserat_ros.compare.prediction import differenced, follow, NotDifferentiable, predict
+from cosserat_ros.compare.recordings import assemble, read
+from cosserat_ros.errors import CosseratError
+from cosserat_ros.robot import load, Robot
+from cosserat_ros.simulator import Simulator
+from cosserat_ros.strain import StrainModes
+
+BENCHMARK = runpy.run_path(str(ROOT / 'benchmarks' / 'calibration.py'))
+DATA = ROOT.parent / 'shared' / 'data' / 'opencr'
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f'the recordings of opencr are not in {DATA}')
+ARM = replace(load(ROOT / 'config' / 'tendon_arm.yaml'), modes=StrainModes(1, 1, 1, 3, 3, 2))
+E_PATH = 'rods.*.segments[*].material.young_modulus'
+
+
+def channels(motion='static', held=None, **measured):
+    """Return a map of a recording that is made here."""
+    names = list(ARM.tendons)
+    return description.build(RecordingMap, {
+        'motion': motion, 'time': {'column': 't'}, 'held': held or {},
+        'commands': {name: {'column': name} for name in names},
+        'measured': measured or {'tip': {'columns': [0, 1, 2]}}})
+
+
+def recording(chart, values, step=1.0):
+    """Return a recording without measurements."""
+    values = np.asarray(values, dtype=float)
+    return assemble('made here', '0', chart, np.arange(len(values)) * step, values,
+                    np.zeros((len(values), len(chart.measured), 3)), [''] * len(values))
+
+
+def measured(made, positions, noise=0.0, seed=0):
+    """Return a recording with these measurements and noise."""
+    shaken = positions + noise * np.random.default_rng(seed).normal(size=positions.shape)
+    return replace(made, positions=shaken)
+
+
+def pulls(count, seed=1):
+    """Return tensions [N] in two of four tendons at a time."""
+    random = np.random.default_rng(seed)
+    values = np.zeros((count, 4))
+    for row in values:
+        row[random.choice(4, 2, replace=False)] = random.uniform(0.5, 4.0, 2)
+    return values
+
+
+PARAMETERS = {
+    'E': Parameter([E_PATH], 1e11, 4e11),
+    'density': Parameter(['rods.*.segments[*].material.density'], 4e3, 3e4),
+    'radius': Parameter(['tendons.*.routing.offset'], 0.8, 1.2, change='multiply'),
+    'angle': Parameter(['tendons.tendon_1.routing.offset'], -1.0, 1.0, change='rotate'),
+    'motor': Parameter(['commands.tendon_2.offset'], -1.0, 1.0),
+    'roll': Parameter(['base.roll_pitch_yaw[0]'], -1.0, 1.0),
+    'curvature': Parameter(['rods.*.segments[0].rest.curvature[1]'], -3.0, 3.0),
+    'marker': Parameter(['measured.middle.offset[0]'], -0.02, 0.02),
+}
+
+
+def relative(jacobian, differences):
+    return np.abs(jacobian - differences).max() / np.abs(differences).max()
+
+
+def test_static_sensitivities_are_those_of_whole_predictions():
+    chart = channels(tip={'columns': [0, 1, 2]}, middle={
+        'columns': [0, 1, 2], 'at': 0.1, 'offset': [0.01, 0.0, 0.0]})
+    parameters = ParameterSet(PARAMETERS, ARM, chart)
+    made = recording(chart, pulls(5))
+    found = predict(parameters, parameters.start, made, range(len(PARAMETERS)))
+    assert found.failed == 0
+    for j, name in enumerate(parameters.names):
+        differences = differenced(parameters, parameters.start, made, j)
+        assert relative(found.jacobian[..., j], differences) < 3e-4, name
+
+
+def test_sensitivities_are_carried_along_a_motion(monkeypatch):
+    monkeypatch.setattr(prediction, 'SMOOTH', 1e-12)
+    monkeypatch.setattr(prediction, 'COARSE', 1e-3)
+    robot = replace(ARM, time=replace(ARM.time, step=5e-3))
+    chart = channels('dynamic', held={'hand': {'wrench': [0.1, 0.05, 0.0, 0.0, 0.0, 0.0]}})
+    wanted = {
+        'E': PARAMETERS['E'], 'density': PARAMETERS['density'],
+        'drag': Parameter(['rods.*.drag.square[0]'], 0.0, 0.06),
+        'damping': Parameter(['rods.*.segments[0].damping.bending_and_twist[1]'], 0.0, 1e-5),
+        'motor': PARAMETERS['motor']}
+    parameters = ParameterSet(wanted, robot, chart)
+    values = np.zeros((12, 4))
+    values[4:, 1] = 2.0
+    made = recording(chart, values, step=0.01)
+    start = parameters.start
+    found = predict(parameters, start, made, range(len(wanted)))
+    for j, name in enumerate(parameters.names):
+        differences = differenced(parameters, start, made, j)
+        assert relative(found.jacobian[..., j], differences) < 2e-3, name
+
+
+def test_what_the_engine_does_not_differentiate_is_said():
+    rough = replace(ARM, tendons={
+        name: replace(tendon, coulomb_friction=0.2) for name, tendon in ARM.tendons.items()})
+    chart = channels()
+    parameters = ParameterSet({'E': PARAMETERS['E']}, rough, chart)
+    with pytest.raises(NotDifferentiable, match='dry friction'):
+        predict(parameters, parameters.start, recording(chart, pulls(1)), [0])
+
+
+def test_the_memory_of_rods_is_differentiated_too():
+    """Rods with dry friction: a push and its return, after which the arm stays bent."""
+    rods = {name: replace(rod, segments=tuple(
+        replace(s, damping=replace(s.damping, dry_bending=1e-3)) for s in rod.segments))
+        for name, rod in ARM.rods.items()}
+    robot, chart = replace(ARM, rods=rods), channels()
+    parameters = ParameterSet({'E': PARAMETERS['E'], 'dry': Parameter(
+        ['rods.*.segments[*].damping.dry_bending'], 1e-4, 1e-2)}, robot, chart)
+    made = recording(chart, [[0, 0, 0, 0], [3, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
+    found = predict(parameters, parameters.start, made, range(2))
+    assert np.linalg.norm(found.positions[3] - found.positions[0]) > 1e-3
+    for j in range(2):
+        differences = differenced(parameters, parameters.start, made, j)
+        assert relative(found.jacobian[1:, ..., j], differences[1:]) < 1e-2
+
+
+def test_parameters_are_recovered_within_their_intervals():
+    chart = channels()
+    wanted = {name: PARAMETERS[name] for name in ('E', 'motor', 'roll')}
+    parameters = ParameterSet(wanted, ARM, chart)
+    truth = np.array([1.8e11, 0.1, 0.03])
+    made = recording(chart, pulls(25))
+    made = measured(made, predict(parameters, truth, made).positions, noise=5e-4)
+    result = fit(Misfit(parameters, [made], noise=5e-4))
+    assert result.exact
+    for x, true in zip(result.intervals, truth):
+        assert abs(x.value - true) < 2.0 * x.half, x
+        assert x.half < 0.1 * abs(true) + 0.01
+    assert result.warnings == []
+
+
+def test_parameters_that_trade_off_are_named():
+    """Without weight a bend by tension knows E and the radius of routing only by their ratio."""
+    light, chart = replace(ARM, gravity=(0.0, 0.0, 0.0)), channels()
+    wanted = {'E': replace(PARAMETERS['E'], prior=Prior(2e11, 1e11)),
+              'radius': replace(PARAMETERS['radius'], prior=Prior(1.0, 0.2))}
+    parameters = ParameterSet(wanted, light, chart)
+    made = recording(chart, pulls(10))
+    made = measured(made, predict(parameters, parameters.start, made).positions, noise=1e-4)
+    result = fit(Misfit(parameters, [made], noise=1e-4))
+    assert any('E and radius trade off' in line for line in result.warnings)
+
+
+@pytest.mark.parametrize('parameter, reason', [
+    ({'paths': ['rods.spine.drag'], 'lower': 0, 'upper': 1},
+     r"paths\[0\] must be one of: backbone, got 'spine'"),
+    ({'paths': ['tendons.*.routing.offset'], 'lower': 0, 'upper': 1}, 'that of a number'),
+    ({'paths': ['name'], 'lower': 0, 'upper': 1}, 'that of a number'),
+    ({'paths': ['rods.*.segments[7].length'], 'lower': 0, 'upper': 1}, r'one of: \[0\]'),
+    ({'paths': ['gravity[2]'], 'lower': 0, 'upper': 1}, 'start must be from 0 to 1'),
+    ({'paths': [], 'lower': 0, 'upper': 1}, 'a list of paths'),
+    ({'paths': ['gravity[2]'], 'lower': 2, 'upper': 1}, 'lower must be less than upper'),
+])
+def test_a_bad_parameter_is_refused(parameter, reason):
+    with pytest.raises(CosseratError, match=reason):
+        ParameterSet({'x': description.build(Parameter, parameter)}, ARM, channels())
+
+
+def test_train_and_validate_must_differ():
+    with pytest.raises(CosseratError, match='not trained on'):
+        description.build(Calibration, {
+            'robot': 'a', 'map': 'b', 'train': ['x.csv'], 'validate': ['x.csv'],
+            'parameters': {'E': {'paths': [E_PATH], 'lower': 1, 'upper': 2}}})
+
+
+def test_a_described_robot_is_the_document_it_came_from():
+    for path in sorted((ROOT / 'config').glob('*.yaml')):
+        robot = load(path)
+        for defaults in (True, False):
+            assert description.build(Robot, description.document(robot, defaults)) == robot
+
+
+# --- The command ---------------------------------------------------------------------------------
+
+CALIBRATION = """
+robot: robot.yaml
+map: map.yaml
+train: [a.csv]
+validate: [b.csv]
+hold_out: ['odd*']
+noise: 0.0005
+parameters:
+  E: {paths: ['rods.*.segments[*].material.young_modulus'], lower: 1.0e+11, upper: 4.0e+11}
+  zero: {paths: [commands.tendon_2.offset], start: 0, lower: -1, upper: 1}
+"""
+MAP = """
+motion: static
+group: which
+commands: {tendon_1: {column: pull, scale: 2.0}, tendon_2: {column: other}}
+measured: {end: {columns: [x, y, z], scale: 0.001, at: 0.24}}
+"""
+
+
+def write_case(folder):
+    """Write a robot, a map and two tables of another arm, whose E and motor are otherwise."""
+    text = (ROOT / 'config' / 'tendon_arm.yaml').read_text()
+    (folder / 'robot.yaml').write_text(text)
+    (folder / 'map.yaml').write_text(MAP)
+    (folder / 'calibration.yaml').write_text(CALIBRATION)
+    truth = (folder / 'robot.yaml').read_text().replace('207e9', '180e9')
+    (folder / 'truth.yaml').write_text(truth)
+    sim, random = Simulator(load(folder / 'truth.yaml')), np.random.default_rng(3)
+    for name, count in (('a', 12), ('b', 6)):
+        rows = ['pull,other,which,x,y,z']
+        for k in range(count):
+            pull, other = random.uniform(0.2, 1.5), random.uniform(0.5, 2.0)
+            sim.command(tendon_1=2.0 * pull, tendon_2=other + 0.2)
+            sim.statics()
+            p = 1e3 * (sim.shape()['backbone'].poses[-1, :3, 3] + random.normal(size=3) * 2e-4)
+            rows.append(f'{pull},{other},{"odd" if k % 4 == 3 else "even"},'
+                        + ','.join(f'{x:.4f}' for x in p))
+        (folder / f'{name}.csv').write_text('\n'.join(rows))
+
+
+def test_the_command_writes_a_robot_that_loads(tmp_path, capsys):
+    write_case(tmp_path)
+    output = tmp_path / 'fitted.yaml'
+    code = main([str(tmp_path / 'calibration.yaml'), '--output', str(output), '--processes', '2'])
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    robot = load(output)
+    E = robot.rods['backbone'].segments[0].material.young_modulus
+    assert_allclose(E, 180e9, rtol=0.01)
+    assert_allclose(load_map(tmp_path / 'fitted_map.yaml').commands['tendon_2'].offset, 0.2,
+                    atol=0.02)
+    header = [line for line in output.read_text().splitlines() if line.startswith('#')]
+    for word in ('a.csv: 12 samples, SHA-256', 'E = 1.8', 'held out', 'validate'):
+        assert any(word in line for line in header), word
+    assert Simulator(robot).statics().converged
+
+
+@pytest.mark.parametrize('name, old, new, reason', [
+    ('calibration.yaml', 'train: [a.csv]', 'train: [c.csv]', 'c.csv: No such file'),
+    ('calibration.yaml', 'noise: 0.0005', 'noise: -1', r'calibration.yaml:\d+: noise must be'),
+    ('calibration.yaml', 'material.young', 'material.yuong', 'start must be given'),
+    ('map.yaml', 'tendon_2', 'tendon_9', "commands must be one of: .*got 'tendon_9'"),
+])
+def test_the_command_says_what_is_wrong(tmp_path, capsys, name, old, new, reason):
+    write_case(tmp_path)
+    text = (tmp_path / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new))
+    assert main([str(tmp_path / 'calibration.yaml'), '--processes', '1']) == 1
+    assert re.search(reason, capsys.readouterr().err)
+
+
+# --- Motions -------------------------------------------------------------------------------------
+
+@needs_data
+@pytest.mark.parametrize('number', (1, 6))
+def test_stiffness_and_damping_of_the_soft_rod_are_found(number):
+    """
+    From the first half second of a release: the truth is 70 MPa and the file's beta.
+
+    ``python benchmarks/calibration.py releases`` fits all ten.
+    """
+    (E, found), beta = BENCHMARK['fit_release'](DATA / 'sorosim_tpu' / f'release_{number}.txt')
+    assert_allclose(E, 70e6, rtol=0.02)
+    assert_allclose(found, beta, rtol=0.02)
+
+
+def test_tills_weight_release():
+    """EI, rho and C of Till 2019, section 4.1, within their intervals."""
+    result, truth = BENCHMARK['fit_weight_release']()
+    for x, value in zip(result.intervals, truth):
+        assert abs(x.value - value) < x.half, x
+
+
+# --- A real arm ----------------------------------------------------------------------------------
+
+ARM_FOLDER = ROOT / 'examples' / 'three_segment_arm'
+
+
+@needs_data
+def test_the_calibrated_arm_predicts_what_it_was_not_fitted_to():
+    """Tip of a real arm of three segments, in motions of another kind than those of the fit."""
+    robot, chart = load(ARM_FOLDER / 'calibrated.yaml'), load_map(
+        ARM_FOLDER / 'calibrated_map.yaml')
+    made = read(DATA / 'ftdcr_v4' / 'val.csv', chart, robot)
+    follow(Fitted(robot, chart), made.part(slice(0, 3)))  # compiles
+    begun = time.process_time()
+    found = follow(Fitted(robot, chart), made)
+    spent = (time.process_time() - begun) / len(made)
+    summary = summarise(found.positions[:, 0], made.positions[:, 0], 0.1865)
+    print(f'{1e3 * summary.rmse_without_offset:.2f} mm, {1e3 * spent:.2f} ms per sample')
+    assert found.failed == 0
+    assert summary.rmse_without_offset <= 6.5e-3
+    assert spent <= 5e-3
+
+
+@needs_data
+def test_a_few_iterations_on_the_real_arm_get_far():
+    """
+    From the arm as designed, on the pulls of single tendons.
+
+    The whole fit is the command of docs/calibration.md.
+    """
+    chart = load_map(ARM_FOLDER / 'map.yaml')
+    robot = load(ARM_FOLDER / 'robot.yaml')
+    given = description.load(ARM_FOLDER / 'calibration.yaml', Calibration)
+    chosen = {name: x for name, x in given.parameters.items()
+              if name.startswith(('angle', 'roll', 'pitch', 'radius'))}
+    made = read(DATA / 'ftdcr_v4' / 'tendon_pull.csv', chart, robot)
+    misfit = Misfit(ParameterSet(chosen, robot, chart), [made], given.noise, given.align)
+    before = misfit.residual(misfit.scaled(misfit.parameters.start))
+    result = fit(misfit, most=3)
+    assert result.exact
+    assert result.costs[0] < 0.75 * float(before @ before)

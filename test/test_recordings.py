@@ -1,0 +1,262 @@
+"""Recordings: tables and bags, read by a map alone."""
+
+import math
+from pathlib import Path
+
+from conftest import ROOT
+import numpy as np
+from numpy.testing import assert_allclose
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import get_typestore, Stores
+
+from cosserat_ros.compare.maps import load_map
+from cosserat_ros.compare.recordings import InvalidRecording, read
+from cosserat_ros.description import InvalidDescription
+from cosserat_ros.errors import CosseratError
+from cosserat_ros.robot import load
+
+ARM = load(ROOT / 'config' / 'tendon_arm.yaml')
+DATA = ROOT.parent / 'shared' / 'data' / 'opencr' / 'ftdcr_v4'
+TENDONS = list(ARM.tendons)
+
+TABLE_MAP = f"""
+motion: static
+time: {{column: t, scale: 0.001}}
+group: what
+commands:
+  {TENDONS[0]}: {{column: motor a, scale: -2.0, offset: 1.0, mode: displacement}}
+measured:
+  tip: {{columns: [x, y, z], scale: 0.001}}
+  middle: {{columns: [u, v, w], at: 0.1, offset: [0, 0, 0.01]}}
+"""
+TABLE = """t,what,motor a,x,y,z,u,v,w
+1000,pull,0.5,1,2,3,0.1,0.2,0.3
+1100,pull,nan,1,2,3,0.1,0.2,0.3
+1200,pull,0.25,1,2,,0.1,0.2,0.3
+1300,hold,0.75,4,5,6,0.4,0.5,0.6
+"""
+
+
+@pytest.fixture
+def channels(tmp_path):
+    """Return a function that makes a map of its text."""
+    def make(text):
+        path = tmp_path / 'map.yaml'
+        path.write_text(text)
+        return load_map(path)
+    return make
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / 'table.csv'
+    path.write_text(TABLE)
+    return path
+
+
+def test_a_table_is_read_with_units_signs_groups_and_gaps(channels, table):
+    recording = read(table, channels(TABLE_MAP), ARM)
+    assert_allclose(recording.times, [0.0, 0.2, 0.3])
+    assert_allclose(recording.commands(), [[0.0], [0.5], [-0.5]])
+    assert recording.channels.commands[TENDONS[0]].mode == 'displacement'
+    assert recording.groups == ('pull', 'pull', 'hold')
+    assert recording.seen.tolist() == [[True, True], [False, True], [True, True]]
+    assert_allclose(recording.positions[0], [[1e-3, 2e-3, 3e-3], [0.1, 0.2, 0.3]])
+    assert_allclose(recording.positions[1, 0], 0.0)
+    assert recording.counts == (3, 1, 1)
+    assert len(recording.digest) == 64
+
+
+def test_columns_by_number_between_blanks(channels, tmp_path):
+    path = tmp_path / 'plain.txt'
+    path.write_text('# two lines\n# of talk\n 0.0   1 2 3\n 0.5   4 5 6\n')
+    recording = read(path, channels("""
+motion: dynamic
+time: {column: 0}
+delimiter: space
+header: false
+skip: 2
+measured: {tip: {columns: [1, 2, 3]}}
+"""), ARM)
+    assert recording.dynamic
+    assert_allclose(recording.times, [0.0, 0.5])
+    assert_allclose(recording.positions[:, 0], [[1, 2, 3], [4, 5, 6]])
+
+
+def test_a_clock_that_goes_back_is_skipped_in_a_motion(channels, tmp_path):
+    path = tmp_path / 'table.csv'
+    path.write_text('t,x,y,z\n0,1,1,1\n2,1,1,1\n1,1,1,1\n3,1,1,1\n')
+    text = 'motion: dynamic\ntime: {column: t}\nmeasured: {tip: {columns: [x, y, z]}}\n'
+    recording = read(path, channels(text), ARM)
+    assert_allclose(recording.times, [0.0, 2.0, 3.0])
+    assert recording.counts.skipped == 1
+
+
+@pytest.mark.parametrize('old, new, reason', [
+    ('motion: static', 'motion: slow', "motion must be one of: static, dynamic, got 'slow'"),
+    ('scale: -2.0', 'scale: fast', "commands.*scale must be a finite number.*got 'fast'"),
+    ('column: motor a,', '', r'commands.*column\(s\), topic must be one given'),
+    ('[x, y, z]', '[x, y]', 'measured.tip.columns must be a list of 3 columns'),
+    ('mode: displacement', 'mode: pressure', 'mode must be one of: tension, displacement'),
+    (f'{TENDONS[0]}:', 'cable:', "commands must be one of: .*got 'cable'"),
+    ('at: 0.1', 'at: 10.0', r'measured.middle.at must be a finite number.*<= .*got 10.0'),
+    ('at: 0.1', 'at: 0.1, rod: spine', 'measured.middle.rod must be one of'),
+    ('columns: [u, v, w]', 'topic: /tf', 'measured.middle must be of a table'),
+    ('column: t,', 'column: when,', "time.column must be one of: t, what.*got 'when'"),
+    ('motor a', 'motor b', "commands.*column must be one of: t, what.*got 'motor b'"),
+    ('[x, y, z]', '[x, y, 77]', 'measured.tip.columns must be a column from 0 to 8, got 77'),
+])
+def test_a_bad_map_is_refused_with_field_value_and_what_is_allowed(
+    channels, table, old, new, reason,
+):
+    assert old in TABLE_MAP
+    with pytest.raises((InvalidDescription, CosseratError), match=reason):
+        read(table, channels(TABLE_MAP.replace(old, new)), ARM)
+
+
+@pytest.mark.parametrize('content, reason', [
+    (b'', 'no rows of data'), (b't,what\n', 'no rows of data'),
+    (b'\xff\xfe\x00', 'not a text file in UTF-8'),
+    (b't,what,motor a,x,y,z,u,v,w\n1,a,b,c,d,e,f,g,h\n', 'no sample has finite'),
+])
+def test_a_bad_table_is_refused(channels, tmp_path, content, reason):
+    path = tmp_path / 'bad.csv'
+    path.write_bytes(content)
+    with pytest.raises(InvalidRecording, match=reason):
+        read(path, channels(TABLE_MAP), ARM)
+
+
+def test_a_missing_table_is_refused(channels, tmp_path):
+    with pytest.raises(InvalidRecording, match='No such file'):
+        read(tmp_path / 'none.csv', channels(TABLE_MAP), ARM)
+
+
+# --- Bags ----------------------------------------------------------------------------------------
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+BAG_MAP = f"""
+motion: dynamic
+commands:
+  {TENDONS[0]}: {{topic: /arm/commands, element: 1, scale: 0.5}}
+  {TENDONS[1]}: {{topic: /joint_commands, joint: motor_7, field: effort}}
+measured:
+  tip: {{topic: /mocap/tip}}
+  first: {{topic: /mocap/markers, element: 1, at: 0.05}}
+  second: {{topic: /tf, frame: marker_2, at: 0.1}}
+"""
+
+
+def message(kind, **fields):
+    return STORE.types[kind](**fields)
+
+
+def header(time):
+    stamp = message('builtin_interfaces/msg/Time', sec=int(time),
+                    nanosec=round((time - int(time)) * 1e9))
+    return message('std_msgs/msg/Header', stamp=stamp, frame_id='world')
+
+
+def pose(x):
+    return message('geometry_msgs/msg/Pose',
+                   position=message('geometry_msgs/msg/Point', x=x, y=2.0 * x, z=3.0 * x),
+                   orientation=message('geometry_msgs/msg/Quaternion', x=0.0, y=0.0, z=0.0, w=1.0))
+
+
+def transform(time, child, x):
+    return message(
+        'geometry_msgs/msg/TransformStamped', header=header(time), child_frame_id=child,
+        transform=message(
+            'geometry_msgs/msg/Transform',
+            translation=message('geometry_msgs/msg/Vector3', x=x, y=2.0 * x, z=3.0 * x),
+            rotation=message('geometry_msgs/msg/Quaternion', x=0.0, y=0.0, z=0.0, w=1.0)))
+
+
+def array(values):
+    return message('std_msgs/msg/Float64MultiArray', data=np.array(values), layout=message(
+        'std_msgs/msg/MultiArrayLayout', dim=[], data_offset=0))
+
+
+def joints(names, efforts, time):
+    return message('sensor_msgs/msg/JointState', header=header(time), name=names,
+                   position=np.zeros(0), velocity=np.zeros(0), effort=np.array(efforts))
+
+
+def write_bag(path, plugin):
+    """Write two seconds at 20 Hz: points move as x = t / 10, one of them is lost for a while."""
+    with Writer(path, version=9, storage_plugin=plugin) as writer:
+        kinds = {'/arm/commands': 'std_msgs/msg/Float64MultiArray',
+                 '/joint_commands': 'sensor_msgs/msg/JointState',
+                 '/mocap/tip': 'geometry_msgs/msg/PoseStamped',
+                 '/mocap/markers': 'geometry_msgs/msg/PoseArray',
+                 '/tf': 'tf2_msgs/msg/TFMessage'}
+        open_topics = {topic: writer.add_connection(topic, kind, typestore=STORE)
+                       for topic, kind in kinds.items()}
+
+        def write(topic, time, content):
+            data = STORE.serialize_cdr(content, kinds[topic])
+            writer.write(open_topics[topic], round(time * 1e9), data)
+
+        for k in range(41):
+            t = 100.0 + 0.05 * k
+            x = 0.1 * (t - 100.0)
+            if k % 10 == 0:
+                write('/arm/commands', t - 0.01, array([7.0, float(k)]))
+                write('/joint_commands', t - 0.01, joints(['other', 'motor_7'], [1.0, x], t))
+            seen = math.nan if k == 5 else x
+            write('/mocap/tip', t + 0.002, message(
+                'geometry_msgs/msg/PoseStamped', header=header(t), pose=pose(seen)))
+            write('/mocap/markers', t + 0.003, message(
+                'geometry_msgs/msg/PoseArray', header=header(t - 0.02),
+                poses=[pose(9.0), pose(x - 0.002)]))
+            if not 15 < k < 30:
+                write('/tf', t + 0.004, message('tf2_msgs/msg/TFMessage', transforms=[
+                    transform(t, 'elsewhere', 5.0), transform(t, 'marker_2', x)]))
+
+
+@pytest.mark.parametrize('plugin', list(StoragePlugin), ids=lambda plugin: plugin.value)
+def test_a_bag_is_read_by_topics(channels, tmp_path, plugin):
+    write_bag(tmp_path / 'bag', plugin)
+    recording = read(tmp_path / 'bag', channels(BAG_MAP), ARM)
+    assert len(recording) == 40  # without the one that is NaN
+    x = 0.1 * recording.times
+    expected = np.stack([x, 2.0 * x, 3.0 * x], axis=1)
+    assert_allclose(recording.positions[:, 0], expected, atol=1e-9)
+    between = recording.seen[:, 1]
+    assert between.sum() == 39  # the last is after the marker's last stamp
+    assert_allclose(recording.positions[between, 1], expected[between], atol=1e-9)
+    assert (~recording.seen[:, 2]).sum() == 14  # lost for a while
+    late = recording.times > 1.51
+    assert_allclose(recording.commands()[late & (recording.times < 1.99), 0], 15.0)
+    assert_allclose(recording.commands()[recording.times < 0.4, 1], 0.0)
+    assert_allclose(recording.commands()[-1], [20.0, 0.2])
+
+
+@pytest.mark.parametrize('old, new, reason', [
+    ('/mocap/tip', '/mocap/top', 'measured.tip.topic must be one of: .*got /mocap/top'),
+    ('topic: /mocap/tip', 'topic: /arm/commands', 'measured.tip.topic must be of a type among'),
+    ('element: 1, at', 'at', 'measured.first.element must be given'),
+    (', frame: marker_2', '', 'measured.second.frame must be given'),
+])
+def test_a_map_that_does_not_fit_the_bag_is_refused(channels, tmp_path, old, new, reason):
+    assert old in BAG_MAP
+    write_bag(tmp_path / 'bag', StoragePlugin.MCAP)
+    with pytest.raises(InvalidRecording, match=reason):
+        read(tmp_path / 'bag', channels(BAG_MAP.replace(old, new)), ARM)
+
+
+def test_what_is_no_bag_is_refused(channels, tmp_path):
+    (tmp_path / 'empty').mkdir()
+    with pytest.raises(InvalidRecording, match='empty'):
+        read(tmp_path / 'empty', channels(BAG_MAP), ARM)
+    with pytest.raises(InvalidRecording, match='no such file'):
+        read(Path('none'), channels(BAG_MAP), ARM)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f'the recordings of opencr are not in {DATA}')
+def test_the_real_recordings_are_mapped_by_the_file_in_examples():
+    channels = load_map(ROOT / 'examples' / 'three_segment_arm' / 'map.yaml')
+    robot = load(ROOT / 'config' / 'three_segment_arm.yaml')
+    counts = [len(read(DATA / f'{name}.csv', channels, robot))
+              for name in ('tendon_pull', 'train', 'val')]
+    assert counts == [134, 1620, 443]

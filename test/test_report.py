@@ -1,0 +1,80 @@
+"""The command `compare`: its table, its page, and what it says where it cannot."""
+
+import re
+import sys
+
+from conftest import ROOT
+import numpy as np
+import pytest
+
+from cosserat_ros.compare.compare import main
+from cosserat_ros.robot import load
+from cosserat_ros.simulator import Simulator
+
+ROBOT = ROOT / 'config' / 'tendon_arm.yaml'
+MAP = """
+motion: static
+group: kind
+commands: {tendon_1: {column: pull}}
+measured: {tip: {columns: [x, y, z]}}
+"""
+SHIFT = np.array([0.1, -0.2, 0.05])
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write a map, and a table of the simulated arm that is shifted, and 2 mm off at one end."""
+    (tmp_path / 'map.yaml').write_text(MAP)
+    sim, rows = Simulator(load(ROBOT)), ['pull,kind,x,y,z']
+    for k, pull in enumerate((0.0, 1.0, 2.0, 3.0)):
+        sim.command(tendon_1=pull)
+        assert sim.statics().converged
+        p = sim.tip_pose()[:3, 3] + SHIFT + [0.0, 2e-3 * (k == 3), 0.0]
+        rows.append(f'{pull},{"far" if k == 3 else "near"},' + ','.join(map(str, p)))
+    (tmp_path / 'table.csv').write_text('\n'.join(rows))
+    return [str(ROBOT), str(tmp_path / 'map.yaml'), str(tmp_path / 'table.csv')]
+
+
+def printed(capsys):
+    """Return the table as numbers by its first column."""
+    lines = capsys.readouterr().out.splitlines()[1:]
+    return {cells[0]: [float(x) for x in cells[1:]]
+            for cells in (re.split(' {2,}', line) for line in lines) if len(cells) > 2}
+
+
+def test_the_table_has_recordings_and_groups(files, capsys):
+    assert main(files) == 0
+    table = printed(capsys)
+    samples, rmse, *_ = table['table.csv, group near']
+    assert samples == 3
+    assert rmse == pytest.approx(1e3 * np.linalg.norm(SHIFT), rel=1e-5)
+    assert table['table.csv'][0] == 4
+
+
+def test_an_offset_is_taken_away_if_asked_for(files, capsys):
+    assert main([*files, '--align', 'offset']) == 0
+    _, rmse, _, largest, _ = printed(capsys)['table.csv']
+    assert rmse == pytest.approx(2.0 * np.sqrt(3.0) / 4.0, rel=1e-3)
+    assert largest == pytest.approx(1.5, rel=1e-3)
+
+
+def test_the_page_has_table_and_plots(files, tmp_path, capsys):
+    pytest.importorskip('matplotlib')
+    assert main([*files, '--align', 'offset', '--output', str(tmp_path / 'out')]) == 0
+    page = (tmp_path / 'out' / 'report.html').read_text()
+    assert page.count('<img') == 3
+    assert 'table.csv, group far' in page
+    assert 'moved by -100.00' in page
+    for name in ('coordinates', 'errors', 'paths'):
+        assert (tmp_path / 'out' / f'1_{name}.png').read_bytes().startswith(b'\x89PNG')
+
+
+def test_it_says_what_is_missing(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    assert main([*files, '--output', str(tmp_path / 'out')]) == 1
+    assert 'install matplotlib' in capsys.readouterr().err
+
+
+def test_it_says_what_is_wrong(files, capsys):
+    assert main([*files[:2], 'none.csv']) == 1
+    assert 'none.csv: No such file' in capsys.readouterr().err
