@@ -296,10 +296,7 @@ class Simulator:
         length = float(self.solver.lengths()[i, slot] + self.chords.excess[i, slot])
         effort = float(self.solver.efforts[i, slot])
         if isinstance(actuator, Tendon):
-            if actuator.command == 'tension':
-                return effort
-            return (float(self.model.rest_lengths[i, slot]) - length
-                    + actuator.compliance * (effort - actuator.pretension))
+            return effort if actuator.command == 'tension' else self._taken(name, length, effort)
         assert isinstance(actuator, Chamber)
         if actuator.command == 'amount':
             return ((actuator.ambient_pressure - effort) * (length + actuator.dead_volume)
@@ -314,6 +311,11 @@ class Simulator:
         """
         self._reached = self._before = dict(self.commands)
         self.solver.go_to(z, R)
+
+    def _taken(self, name: str, length: float, effort: float) -> float:
+        """Return how much of a tendon is taken in at this length on the rod and tension [m]."""
+        tendon, rest = self.robot.tendons[name], self.model.rest_lengths[self.model.places[name]]
+        return float(rest - length + tendon.compliance * (effort - tendon.pretension))
 
     def system(self) -> System:
         """
@@ -477,11 +479,9 @@ class Simulator:
             elif isinstance(actuator, Tendon) and actuator.command == 'displacement':
                 states[name] = ActuatorState(told, told, float(efforts[i, slot]), rate)
             elif isinstance(actuator, Tendon):
-                taken = (model.rest_lengths[i, slot] - lengths[slot]
-                         - self.chords.excess[i, slot]
-                         + actuator.compliance * (efforts[i, slot] - actuator.pretension))
+                length = lengths[slot] + self.chords.excess[i, slot]
                 states[name] = ActuatorState(
-                    told, float(taken), float(efforts[i, slot]),
+                    told, self._taken(name, length, efforts[i, slot]), float(efforts[i, slot]),
                     float(actuator.compliance * rate - rates[slot]))
             else:
                 states[name] = ActuatorState(

@@ -161,8 +161,11 @@ def node_section(name: str, graph: Graph) -> str:
     """Return the section of a running node."""
     module = importlib.import_module(f'cosserat_ros.nodes.{name}')
     offered, words = graph.settled(name), dict(TOPICS.get(name, {}))
-    lines = [f'## {name}', '', summary(module), '', f'`ros2 run cosserat_ros {name}`', '',
-             '| | topic | type | |', '|---|---|---|---|']
+    lines = [f'## {name}', '', summary(module), '', f'`ros2 run cosserat_ros {name}`', '']
+    if offered['in'] or offered['out']:
+        lines += ['| | topic | type | |', '|---|---|---|---|']
+    else:
+        lines += ['Its topics are those of the robot, found as it runs.']
     for way in ('in', 'out'):
         for topic, kind in sorted(offered[way].items()):
             own = topic.replace(f'/{name}/', '~/', 1)
