@@ -110,6 +110,9 @@ class Simulator:
         self.friction = Friction(self.model, self.solver)
         self.hysteresis = BendingFriction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
+        # Whether rods change from step to step, and whether they do so with the answer.
+        self._settles = bool(self.friction.sticks or self.hysteresis or self.chords)
+        self._changes = bool(robot.legs or self.friction.acts or self._settles)
 
     def rest_command(self, name: str) -> float:
         """Return the command at which an actuator does nothing to the rest shape."""
@@ -344,10 +347,10 @@ class Simulator:
 
     def _feed(self, z: np.ndarray, near: bool = False) -> None:
         """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
+        if not self._changes:
+            return
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
-        if not (self.robot.legs or self.friction.acts or self.hysteresis or self.chords):
-            return
         fed = self.model.feeding.fed(self.leg_lengths)
         self.friction.add_to(fed, z, near)
         if self.hysteresis:
@@ -371,7 +374,7 @@ class Simulator:
         """
         z = self.solver.z
         self._feed(z)
-        if not (self.friction.sticks or self.hysteresis or self.chords):
+        if not self._settles:
             return solve()
         before, rule = self.solver.saved(), self.solver.rule(ahead) if ahead else STILL
         best, least = None, np.inf
