@@ -527,7 +527,7 @@ VALID = {
     Rod: {'segments': (Segment(0.4, DISC, STEEL),)},
 }
 MAY_BE_ZERO = {'inner_radius', 'second_moment_x', 'second_moment_y', 'torsion_constant',
-               'relaxation_time', 'poisson_ratio'}
+               'relaxation_time', 'dry_bending', 'poisson_ratio'}
 NO_NUMBERS = (math.nan, math.inf, -math.inf, True, False, '1.0', b'1', 1j, [1.0], {}, object())
 NO_VECTORS = (
     'abc', 1.0, math.nan, True, (), (1.0, 1.0), (1.0,) * 4, {0: 1.0, 1: 1.0, 2: 1.0}, object(),
