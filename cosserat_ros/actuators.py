@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arena import matrix, vector, zeros
 from .kernels import inner, kernel
 from .kinematics import cross
 
@@ -104,7 +105,7 @@ def path_tangent(a, i, k, xi, c):
 
 
 @kernel
-def lengths_and_gradients(a, xi):
+def lengths_and_gradients(a, xi, room=None):
     """
     Return lengths or volumes (m,), and their weighted densities' gradients (m, N, 6).
 
@@ -116,8 +117,8 @@ def lengths_and_gradients(a, xi):
 
     """
     m, N = a.weight.shape
-    length, gradient = np.zeros(m), np.zeros((m, N, 6))
-    c = np.empty(3)
+    length, gradient = zeros(room, (m,)), zeros(room, (m, N, 6))
+    c = vector(3)
     for i in range(m):
         for k in range(N):
             weight = a.weight[i, k]
@@ -145,7 +146,7 @@ def add_curvature(a, effort, xi, H):
 
     With c^ = c / |c|: ``d(c^) = (1 - c^ c^T) / |c| (dv + du x r)``; volumes are linear in strain.
     """
-    c, row = np.empty(3), np.empty((3, 6))
+    c, row = vector(3), matrix(3, 6)
     for i in range(a.weight.shape[0]):
         if a.flat[i] or effort[i] == 0.0:
             continue

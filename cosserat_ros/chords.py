@@ -25,9 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import Drives, LENGTH
+from .feeding import Fed
 from .kinematics import kinematics, State
 from .lie import left_tangent_so3
-from .model import Fed, Model
+from .model import Model
 from .rod import Rod
 from .solver import at_rest, RodSolver, SystemSolver
 from .strain import as_stress, Discretisation, resample, StrainModes

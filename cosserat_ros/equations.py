@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import add_curvature, lengths_and_gradients
+from .arena import Arena, arena, empty, matrix, vector, zeros
 from .kernels import inner, merged, remote
 from .kinematics import (
     add,
@@ -37,6 +38,7 @@ from .kinematics import (
     tangent_times,
     turn_columns,
 )
+from .strain import Discretisation
 
 
 class Bodies(NamedTuple):
@@ -74,18 +76,27 @@ def no_loads(nodes: int, elements: int) -> Loads:
             np.zeros(E), np.zeros((E, 3)), np.zeros((E, 3)), np.tile(np.eye(3), (E, 1, 1))))
 
 
+def arena_for(d: Discretisation, actuators: int) -> Arena:
+    """Return an arena in which there is room for the residual and the tangent of a rod."""
+    (M, n), N, E, m = d.turn.shape, d.s.size, d.W.shape[0], actuators
+    C = n + 6  # columns, if the base is free
+    state = 64 * (M + N + E + 2) + 6 * m * N + m + n
+    variations = C * (16 * M + 18 * N + 8 * E + C + 80) + 36 * N
+    return arena(state + variations)
+
+
 # --- Residual ------------------------------------------------------------------------------------
 
 @merged
-def node_loads(d, loads, x):
+def node_loads(d, loads, x, room):
     """
     Return what acts at the nodes, weighted: forces F and moments L, (N, 3) each, world frame.
 
     Gravity, line loads, drag, and minus the rate of momentum.
     """
     N = d.s.size
-    F, L = np.empty((N, 3)), np.empty((N, 3))
-    h, y, speed = np.empty(3), np.empty(3), np.empty(3)
+    F, L = empty(room, (N, 3)), empty(room, (N, 3))
+    h, y, speed = vector(3), vector(3), vector(3)
     for k in range(N):
         R = x.Rc[d.station[k]]
         rotate_back(R, x.p_t[k], speed)
@@ -103,24 +114,24 @@ def node_loads(d, loads, x):
 
 
 @merged
-def end_loads(d, loads, reaction, x):
+def end_loads(d, loads, reaction, x, room):
     """Return forces and moments at the elements' ends, (E, 3) each, world frame."""
     E = d.W.shape[0]
-    F, L = loads.end_force.copy(), loads.end_moment.copy()
-    y = np.empty(3)
-    for i in range(3):
-        F[E - 1, i] += reaction[i]
-        L[E - 1, i] += reaction[3 + i]
+    F, L = empty(room, (E, 3)), empty(room, (E, 3))
+    y = vector(3)
     for a in range(E):
         R = x.Rc[d.end_station[a]]
         rotate(R, loads.follower_force[a], y)
         for i in range(3):
-            F[a, i] += y[i]
+            F[a, i] = loads.end_force[a, i] + y[i]
         rotate(R, loads.follower_moment[a], y)
         for i in range(3):
-            L[a, i] += y[i]
+            L[a, i] = loads.end_moment[a, i] + y[i]
         if loads.bodies.mass[a] > 0.0:
             _carry(d, loads, x, a, F[a], L[a])
+    for i in range(3):
+        F[E - 1, i] += reaction[i]
+        L[E - 1, i] += reaction[3 + i]
     return F, L
 
 
@@ -129,7 +140,8 @@ def _carry(d, loads, x, a, F, L):
     """Add weight and inertia of the body at the end of element a to F and L (3,)."""
     e = d.end_station[a]
     R, Om, Om_t = x.Rc[e], x.Om[e], x.Om_t[e]
-    arm, y, z = np.empty(3), np.empty(3), np.empty(3)
+    arm, y, z = vector(3), vector(3), vector(3)
+    axes = matrix(3, 3)
     rotate(R, loads.bodies.offset[a], arm)
     cross(Om, arm, y)
     cross(Om, y, z)
@@ -140,18 +152,17 @@ def _carry(d, loads, x, a, F, L):
     cross(arm, z, y)
     for i in range(3):
         L[i] += y[i]
-    spin(_product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], y)
+    multiply(R, loads.bodies.axes[a], axes)
+    spin(axes, Om, Om_t, loads.bodies.inertia[a], y)
     for i in range(3):
         L[i] -= y[i]
 
 
 @inner
-def _product(A, B):
-    """Return A B, (3, 3)."""
-    C = np.empty((3, 3))
+def multiply(A, B, out):
+    """Write A B, (3, 3)."""
     for j in range(3):
-        rotate(A, B[:, j], C[:, j])
-    return C
+        rotate(A, B[:, j], out[:, j])
 
 
 @inner
@@ -171,7 +182,7 @@ def spin(R, Om, Om_t, J, out):
 
 
 @merged
-def adjoint(d, x, F, L, F_end, L_end):
+def adjoint(d, x, F, L, F_end, L_end, room):
     """
     Return what the loads do to the strains.
 
@@ -196,10 +207,10 @@ def adjoint(d, x, F, L, F_end, L_end):
     """
     E = d.W.shape[0]
     m = d.s.size // E
-    P = np.empty((d.s.size, 3))
-    M = np.zeros((x.Rc.shape[0], 3))
-    N_beyond = np.zeros(3)
-    y = np.empty(3)
+    P = empty(room, (d.s.size, 3))
+    M = zeros(room, (x.Rc.shape[0], 3))
+    N_beyond = zeros(room, (3,))
+    y = vector(3)
     for a in range(E - 1, -1, -1):
         first, last = a * m, (a + 1) * m
         for i in range(3):
@@ -236,7 +247,7 @@ class Balance(NamedTuple):
 
 
 @remote
-def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
+def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt, room):
     """
     Return the generalised forces out of balance, and the state they belong to.
 
@@ -251,19 +262,21 @@ def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
     reaction : (6,) float64
         Force and moment by which the tip is held, world frame [N, N m].
     q, q_t, q_tt : (n,) float64
+    room : Arena
+        Where the arrays that are returned are.
 
     Returns
     -------
     Balance, State
 
     """
-    x = kinematics(d, base, q, q_t, q_tt)
-    F, L = node_loads(d, loads, x)
-    F_end, L_end = end_loads(d, loads, reaction, x)
-    P, M, N_base = adjoint(d, x, F, L, F_end, L_end)
-    length, gradient = lengths_and_gradients(paths, x.xi)
-    stress = np.empty((d.s.size, 6))  # weighted, less what the loads do
-    y = np.empty(3)
+    x = kinematics(d, base, q, q_t, q_tt, room)
+    F, L = node_loads(d, loads, x, room)
+    F_end, L_end = end_loads(d, loads, reaction, x, room)
+    P, M, N_base = adjoint(d, x, F, L, F_end, L_end, room)
+    length, gradient = lengths_and_gradients(paths, x.xi, room)
+    stress = empty(room, (d.s.size, 6))  # weighted, less what the loads do
+    y = vector(3)
     for k in range(d.s.size):
         rotate_back(x.Rc[d.station[k]], P[k], y)
         for i in range(6):
@@ -272,11 +285,11 @@ def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
                 stress[k, i] += effort[j] * gradient[j, k, i]
         for i in range(3):
             stress[k, i] -= y[i]
-    moment = np.empty((x.Omega.shape[0], 3))
+    moment = empty(room, (x.Omega.shape[0], 3))
     for e in range(moment.shape[0]):
         rotate_back(x.Rc[e], M[e + 1], y)
         tangent_times(x.Omega[e], x.c[e], -1.0, y, moment[e])
-    Q = np.empty(q.size)
+    Q = empty(room, (q.size,))
     for c in range(q.size):
         total, i = 0.0, d.component[c]
         for b in range(q.size):
@@ -293,7 +306,7 @@ def residual(d, base, loads, paths, effort, reaction, q, q_t, q_tt):
 # --- Tangent -------------------------------------------------------------------------------------
 
 @remote
-def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
+def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn, still, room):
     """
     Return the derivatives of the residual and of the tip with the coordinates.
 
@@ -310,6 +323,10 @@ def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
         ``q_t = cV q + ...`` [1/s] and ``q_tt = cA q + ...`` [1/s^2]; 0 in statics.
     base_turn : (0 or 1, 3) float64
         The turn of a free base since the last instant; no row if it is not free.
+    still : bool
+        Whether nothing moves, nor does with the coordinates (cV = cA = 0): statics.
+    room : Arena
+        Where the arrays that are returned are.
 
     Returns
     -------
@@ -321,14 +338,15 @@ def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
 
     """
     n = d.Phi.shape[1]
-    psi, dOm, dOm_t = turn_columns(d, x, cV, cA, base_turn)
+    psi, dOm, dOm_t = turn_columns(d, x, cV, cA, base_turn, still, room)
     C = psi.shape[2]
-    dt, dt_t, dt_tt = _node_columns(d, x, psi, dOm, dOm_t, cV, cA)
+    dt, dt_t, dt_tt = _node_columns(d, x, psi, dOm, dOm_t, cV, cA, still, room)
     dF, dL, dF_end, dL_end, J = _load_columns(
-        d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA)
-    force, dM, dN = _adjoint_columns(d, x, balance.P, psi, dt, dF, dL, dF_end, dL_end)
-    moment = _moment_columns(d, x, balance.M, dM, psi)
-    K = np.zeros((C, C))
+        d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, still, room)
+    force, dM, dN = _adjoint_columns(
+        d, x, balance.P, psi, dt, dF, dL, dF_end, dL_end, still, room)
+    moment = _moment_columns(d, x, balance.M, dM, psi, room)
+    K = zeros(room, (C, C))
     for b in range(n):
         for c in range(n):
             K[b, c] = d.elastic[b, c] + cV * d.viscous[b, c]
@@ -341,15 +359,15 @@ def tangent(d, loads, paths, effort, x, balance, cV, cA, base_turn):
         for c in range(C):
             K[b, c] = -dN[b - n, c] if b < n + 3 else -dM[0, b - n - 3, c]
     if balance.length.size > 0:
-        _add_actuators(d, paths, effort, x, K)
+        _add_actuators(d, paths, effort, x, K, room)
     return K, J
 
 
 @inner
-def _add_actuators(d, paths, effort, x, K):
+def _add_actuators(d, paths, effort, x, K, room):
     """Add what the actuators' forces change with strain."""
     N, n = d.Phi.shape
-    H = np.zeros((N, 6, 6))
+    H = zeros(room, (N, 6, 6))
     add_curvature(paths, effort, x.xi, H)
     for k in range(N):
         for b in range(n):
@@ -368,13 +386,14 @@ def _subtract(weights, columns, b, i, K):
 
 
 @inner
-def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
+def _node_columns(d, x, psi, dOm, dOm_t, cV, cA, still, room):
     """Return the variations of t, t_t and t_tt at the nodes, (N, 3, C) each."""
     N, n = d.Phi.shape
     C = psi.shape[2]
-    dt, dt_t, dt_tt = np.zeros((N, 3, C)), np.zeros((N, 3, C)), np.zeros((N, 3, C))
-    Rv_t, Rv_tt, y = np.empty(3), np.empty(3), np.empty(3)
-    inner = np.empty((3, C))
+    shape = N, 3, C
+    dt, dt_t, dt_tt = zeros(room, shape), zeros(room, shape), zeros(room, shape)
+    Rv_t, Rv_tt, y = vector(3), vector(3), vector(3)
+    inner = empty(room, (3, C))
     for k in range(N):
         e = d.station[k]
         R, Om, t = x.Rc[e], x.Om[e], x.t[k]
@@ -393,6 +412,8 @@ def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
                     dt_tt[k, i, c] = cA * s
                     inner[i, c] = 2.0 * cV * s
         add_cross(t, psi[e], dt[k], -1.0)
+        if still:
+            continue
         add_cross(Rv_t, psi[e], dt_t[k], -1.0)
         add_cross(t, dOm[e], dt_t[k], -1.0)
         add_cross(Om, dt[k], dt_t[k], 1.0)
@@ -411,7 +432,9 @@ def _node_columns(d, x, psi, dOm, dOm_t, cV, cA):
 
 
 @inner
-def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
+def _load_columns(
+    d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA, still, room,
+):
     """
     Return the variations of the loads at nodes and ends, and of the tip.
 
@@ -420,11 +443,12 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
     N, n = d.Phi.shape
     C, E = psi.shape[2], d.W.shape[0]
     m = N // E
-    dF, dL = np.zeros((N, 3, C)), np.zeros((N, 3, C))
-    dF_end, dL_end = np.zeros((E, 3, C)), np.zeros((E, 3, C))
-    J = np.zeros((6, C))
-    start, start_t, start_tt = J[:3], np.zeros((3, C)), np.zeros((3, C))
-    dp_t = np.empty((3, C))
+    dF, dL = zeros(room, (N, 3, C)), zeros(room, (N, 3, C))
+    dF_end, dL_end = zeros(room, (E, 3, C)), zeros(room, (E, 3, C))
+    J = zeros(room, (6, C))
+    start, start_t, start_tt = J[:3], zeros(room, (3, C)), zeros(room, (3, C))
+    dp_t = empty(room, (3, C))
+    kept = room.used[0]
     for c in range(n, min(n + 3, C)):  # position of a free base
         start[c - n, c], start_t[c - n, c], start_tt[c - n, c] = 1.0, cV, cA
     drags = False
@@ -432,7 +456,7 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
         drags = drags or loads.square_drag[i] != 0.0 or loads.linear_drag[i] != 0.0
     for a in range(E):
         first, last = a * m, (a + 1) * m
-        for k in range(first, last):
+        for k in range(first, first if still else last):
             add(start_tt, dF[k], 1.0)
             for j in range(m):
                 add(dt_tt[first + j], dF[k], d.W[a, k - first, j])
@@ -443,26 +467,29 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt, dt_t, dt_tt, cV, cA):
             if drags:
                 for j in range(m):
                     add(dt_t[first + j], dp_t, d.W[a, k - first, j])
-                _drag_columns(d, loads, x, k, psi, dp_t, dF[k])
+                _drag_columns(d, loads, x, k, psi, dp_t, dF[k], room)
             e = d.station[k]
             spin_columns(
                 x.Rc[e], x.Om[e], x.Om_t[e], d.inertia[k, 3:], d.w[k],
-                psi[e], dOm[e], dOm_t[e], dL[k])
+                psi[e], dOm[e], dOm_t[e], dL[k], room)
+            room.used[0] = kept
         for k in range(first, last):
             add(dt[k], start, d.w[k])
-            add(dt_t[k], start_t, d.w[k])
-            add(dt_tt[k], start_tt, d.w[k])
-        _end_columns(d, loads, x, a, psi, dOm, dOm_t, start_tt, dF_end[a], dL_end[a])
+            if not still:
+                add(dt_t[k], start_t, d.w[k])
+                add(dt_tt[k], start_tt, d.w[k])
+        _end_columns(d, loads, x, a, psi, dOm, dOm_t, start_tt, dF_end[a], dL_end[a], room)
+        room.used[0] = kept
     add(psi[d.end_station[E - 1]], J[3:], 1.0)
     return dF, dL, dF_end, dL_end, J
 
 
 @inner
-def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
+def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL, room):
     """Add the variation of what acts at the end of element a to dF and dL (3, C)."""
     e = d.end_station[a]
     R, mass = x.Rc[e], loads.bodies.mass[a]
-    y, z = np.empty(3), np.empty(3)
+    y, z = vector(3), vector(3)
     rotate(R, loads.follower_force[a], y)
     add_cross(y, psi[e], dF, -1.0)
     rotate(R, loads.follower_moment[a], y)
@@ -471,11 +498,11 @@ def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
         return
     # The force -m (p_tt + Om_t x arm + Om x (Om x arm) - g), and its moment about the end.
     Om, Om_t = x.Om[e], x.Om_t[e]
-    arm, force = np.empty(3), np.empty(3)
+    arm, force, axes = vector(3), vector(3), matrix(3, 3)
     rotate(R, loads.bodies.offset[a], arm)
-    darm = np.zeros(psi[e].shape)
+    darm, inner, df = zeros(room, dF.shape), zeros(room, dF.shape), zeros(room, dF.shape)
+    add(dp_tt, df, 1.0)
     add_cross(arm, psi[e], darm, -1.0)
-    inner, df = np.zeros(darm.shape), dp_tt.copy()
     add_cross(Om, darm, inner, 1.0)
     add_cross(arm, dOm[e], inner, -1.0)
     add_cross(Om, inner, df, 1.0)
@@ -490,20 +517,18 @@ def _end_columns(d, loads, x, a, psi, dOm, dOm_t, dp_tt, dF, dL):
     add(df, dF, -mass)
     add_cross(arm, df, dL, -mass)
     add_cross(force, darm, dL, -1.0)
-    spin_columns(
-        _product(R, loads.bodies.axes[a]), Om, Om_t, loads.bodies.inertia[a], 1.0,
-        psi[e], dOm[e], dOm_t[e], dL)
+    multiply(R, loads.bodies.axes[a], axes)
+    spin_columns(axes, Om, Om_t, loads.bodies.inertia[a], 1.0, psi[e], dOm[e], dOm_t[e], dL, room)
 
 
 @inner
-def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
+def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end, still, room):
     """Return the variations of R^T P (N, 3, C), of M (M + 1, 3, C) and of N_base (3, C)."""
     N, E, C = d.s.size, d.W.shape[0], psi.shape[2]
     m = N // E
-    force = np.zeros((N, 3, C))
-    dM = np.zeros((x.Rc.shape[0], 3, C))
-    dN = np.zeros((3, C))
-    dP = np.empty((3, C))
+    force = zeros(room, (N, 3, C))
+    dM = zeros(room, (x.Rc.shape[0], 3, C))
+    dN, dP = zeros(room, (3, C)), empty(room, (3, C))
     for a in range(E - 1, -1, -1):
         first, last = a * m, (a + 1) * m
         add(dF_end[a], dN, 1.0)
@@ -513,7 +538,7 @@ def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
             for i in range(3):
                 for c in range(C):
                     dP[i, c] = d.w[k] * dN[i, c]
-            for j in range(m):
+            for j in range(0 if still else m):  # no line load changes with the shape
                 add(dF[first + j], dP, d.W[a, j, k - first])
             add_cross(x.t[k], dP, dM[e], 1.0)
             add_cross(P[k], dt[k], dM[e], -1.0)
@@ -528,19 +553,19 @@ def _adjoint_columns(d, x, P, psi, dt, dF, dL, dF_end, dL_end):
 
 
 @inner
-def _drag_columns(d, loads, x, k, psi, dp_t, dF):
+def _drag_columns(d, loads, x, k, psi, dp_t, dF, room):
     """Add the variation of drag at node k to dF (3, C)."""
     C = dF.shape[1]
     e = d.station[k]
     R = x.Rc[e]
-    speed, f, force = np.empty(3), np.empty(3), np.empty(3)
+    speed, f, force = vector(3), vector(3), vector(3)
     rotate_back(R, x.p_t[k], speed)
     for i in range(3):
         f[i] = -(loads.square_drag[i] * abs(speed[i]) + loads.linear_drag[i]) * speed[i]
     rotate(R, f, force)
-    relative = dp_t.copy()
+    relative, dspeed = zeros(room, (3, C)), zeros(room, (3, C))
+    add(dp_t, relative, 1.0)
     add_cross(x.p_t[k], psi[e], relative, 1.0)
-    dspeed = np.zeros((3, C))
     add_rotated_back(R, relative, dspeed)
     for i in range(3):
         f[i] = -2.0 * loads.square_drag[i] * abs(speed[i]) - loads.linear_drag[i]
@@ -552,14 +577,15 @@ def _drag_columns(d, loads, x, k, psi, dp_t, dF):
 
 
 @inner
-def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
+def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL, room):
     """Add the variation of -weight times `spin` to dL (3, C)."""
     C = dL.shape[1]
-    w, h, y = np.empty(3), np.empty(3), np.empty(3)
+    w, h, y = vector(3), vector(3), vector(3)
     rotate_back(R, Om, w)
     for i in range(3):
         h[i] = J[i] * w[i]
-    relative, dw, rate = dOm.copy(), np.zeros((3, C)), np.zeros((3, C))
+    relative, dw, rate = zeros(room, (3, C)), zeros(room, (3, C)), zeros(room, (3, C))
+    add(dOm, relative, 1.0)
     add_cross(Om, psi, relative, 1.0)
     add_rotated_back(R, relative, dw)            # dw
     for i in range(3):
@@ -583,25 +609,24 @@ def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL):
 
 
 @inner
-def _moment_columns(d, x, M, dM, psi):
+def _moment_columns(d, x, M, dM, psi, room):
     """Return the variation of T_e^T R_{e-1}^T M_e with each coordinate, (M, 3, C)."""
     steps, n = d.turn.shape
     C = psi.shape[2]
-    z = np.zeros((steps, 3, C))
-    T, D = np.empty((3, 3)), np.empty((3, 3))
-    y, minus = np.empty(3), np.empty(3)
-    column = np.empty((3, C))
+    z = empty(room, (steps, 3, C))
+    T, D = matrix(3, 3), matrix(3, 3)
+    y, minus = vector(3), vector(3)
+    relative, column = empty(room, (3, C)), empty(room, (3, C))
     for e in range(steps):
         R = x.Rc[e]
         rotate_back(R, M[e + 1], y)
         for i in range(3):
             minus[i] = -x.Omega[e, i]
         tangent_and_slope(minus, x.c[e], y, T, D)  # T(-o) = T(o)^T, and D = d(T(-o) y)/d(-o)
-        relative = dM[e + 1].copy()
-        add_cross(M[e + 1], psi[e], relative, 1.0)
         for i in range(3):
             for c in range(C):
-                column[i, c] = 0.0
+                relative[i, c], column[i, c] = dM[e + 1, i, c], 0.0
+        add_cross(M[e + 1], psi[e], relative, 1.0)
         add_rotated_back(R, relative, column)
         for i in range(3):
             for c in range(C):

@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .model import Fed, Model
+from .feeding import Fed
+from .model import Model
 from .solver import SystemSolver
 
 SWEEPS = 100  # over all nodes, of Gauss and Seidel's method

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .model import Fed, Model
+from .feeding import Fed
+from .model import Model
 from .solver import SystemSolver
 
 BENDING = (3, 4)  # components of strain

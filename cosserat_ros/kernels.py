@@ -42,16 +42,25 @@ def kernel(function: F) -> F:
     return _cached(numba.njit(error_model='numpy', nogil=True)(function))
 
 
-def _cached(compiled: Any) -> Any:
+def _cached(function: Any) -> Any:
     if DISABLED:
-        return compiled
+        return function
     try:
-        compiled.enable_caching()
+        function.enable_caching()
     except RuntimeError:  # no folder to cache in can be written (a robot's read-only disk)
-        return compiled
+        return function
     # numba has no public way to add to its cache key; test_kernels.py holds this one.
-    compiled._cache._cache_file._source_stamp = _library_stamp()
-    return compiled
+    file = function._cache._cache_file
+    file._source_stamp, load = _library_stamp(), file._load_index
+
+    def load_if_known():
+        try:
+            return load()
+        except (AttributeError, ImportError):  # of a version whose types had other names
+            return {}
+
+    file._load_index = load_if_known
+    return function
 
 
 def inner(function: F) -> F:
@@ -79,35 +88,55 @@ def remote(function: F) -> F:
         error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
-def entry(function: Any, *arguments: Any) -> Callable:
+class Direct:
     """
-    Return a kernel as it was compiled for arguments of these types.
+    A kernel that looks at the types of its arguments in the first call only.
 
-    It does not look at types again, which for nested tuples of arrays takes numba longer than the
-    call itself: whoever calls it has to see that they stay the same.
+    For nested tuples of arrays that takes numba longer than the call itself. Whoever owns one has
+    to see that they stay the same, layouts of arrays too.
     """
-    if DISABLED:
-        return function
-    types = tuple(numba.typeof(argument) for argument in arguments)
-    function.compile(types)
-    return function.overloads[types].entry_point
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._entry: Callable | None = function if DISABLED else None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel."""
+        if self._entry is None:
+            self._entry = compiled(self._function, *arguments).entry_point
+        return self._entry(*arguments)
 
 
 def address(function: Any, *arguments: Any) -> int:
     """Return where the code of a `remote` function is, for arguments of these types."""
     if DISABLED:
         return 0
+    result = compiled(function, *arguments)
+    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+
+
+def compiled(function: Any, *arguments: Any) -> Any:
+    """Return what numba has compiled of a function for arguments of these types, or does now."""
     types = tuple(numba.typeof(argument) for argument in arguments)
     function.compile(types)
-    result = function.overloads[types]
-    return result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return function.overloads[types]
 
 
 def _call(typing_context, function, address, arguments):
     """In a kernel: call a `remote` function at its `address` with a tuple of arguments."""
+    function.dispatcher.compile(tuple(arguments))
+    result = function.dispatcher.overloads[tuple(arguments)].signature.return_type
+    return _calling(result, function, address, arguments)
+
+
+def _run(typing_context, function, address, arguments):
+    """In a kernel: like `call`, of what returns nothing, which need not be compiled for that."""
+    return _calling(numba.types.none, function, address, arguments)
+
+
+def _calling(result, function, address, arguments):
+    """Return the type of a call by address, and what generates it."""
     types = tuple(arguments)
-    function.dispatcher.compile(types)
-    result = function.dispatcher.overloads[types].signature.return_type
 
     def generate(context, builder, signature, values):
         convention = context.call_conv
@@ -158,4 +187,5 @@ def _as_it_is(value):
 
 
 call: Any = _call_directly if DISABLED else numba.extending.intrinsic(_call)
+run: Any = _call_directly if DISABLED else numba.extending.intrinsic(_run)
 borrowed: Any = _as_it_is if DISABLED else numba.extending.intrinsic(_borrowed)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arena import empty, matrix, vector, zeros
 from .kernels import inner, kernel, merged
 from .lie import _stumpff
 
@@ -196,7 +197,7 @@ def free_base(R, y, y_t, y_tt):
     rates are the angular velocity and acceleration, so that a time rule acts on SO(3) x R^3 as on
     any coordinate (Boyer 2023, eqs. 58 and 65).
     """
-    turn, new, c = np.empty((3, 3)), np.empty((3, 3)), np.empty(8)
+    turn, new, c = matrix(3, 3), np.empty((3, 3)), vector(8)
     coefficients(y[3:], c)
     exponential(y[3:], c, turn)
     for i in range(3):
@@ -207,9 +208,9 @@ def free_base(R, y, y_t, y_tt):
 
 
 @kernel
-def kinematics(d, base, q, q_t, q_tt):
+def kinematics(d, base, q, q_t, q_tt, room=None):
     """
-    Return the state of all nodes and stations.
+    Return the state of all nodes and stations, in an arena if there is one.
 
     Parameters
     ----------
@@ -223,29 +224,29 @@ def kinematics(d, base, q, q_t, q_tt):
     State
 
     """
-    xi, Omega = _expand(d, q)
-    xi_t, Omega_t = _expand(d, q_t)
-    xi_tt, Omega_tt = _expand(d, q_tt)
+    xi, Omega = _expand(d, q, room)
+    xi_t, Omega_t = _expand(d, q_t, room)
+    xi_tt, Omega_tt = _expand(d, q_tt, room)
     for k in range(xi.shape[0]):
         for i in range(6):
             xi[k, i] += d.rest_strain[k, i]
     for e in range(Omega.shape[0]):
         for i in range(3):
             Omega[e, i] += d.rest_turn[e, i]
-    c, Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt)
+    c, Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt, room)
 
-    t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt)
-    p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt)
+    t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room)
+    p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt, room)
     return State(Rc, Omega, Omega_t, Omega_tt, c, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
                  t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
 
 
 @merged
-def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
+def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room):
     """Return t = R v and its two time derivatives at the nodes, (N, 3) each."""
     N = d.s.size
-    t, t_t, t_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
-    y, z = np.empty(3), np.empty(3)
+    t, t_t, t_tt = empty(room, (N, 3)), empty(room, (N, 3)), empty(room, (N, 3))
+    y, z = vector(3), vector(3)
     for k in range(N):
         e = d.station[k]
         rotate(Rc[e], xi[k, :3], t[k])
@@ -265,12 +266,12 @@ def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
 
 
 @merged
-def _positions(d, base, t, t_t, t_tt):
+def _positions(d, base, t, t_t, t_tt, room):
     """Return p, p_t and p_tt at the nodes, (N, 3) each, and at the elements' ends, (E, 3) each."""
     N, E = d.s.size, d.W.shape[0]
     m = N // E
-    p, p_t, p_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
-    p_end, p_end_t, p_end_tt = np.empty((E, 3)), np.empty((E, 3)), np.empty((E, 3))
+    p, p_t, p_tt = empty(room, (N, 3)), empty(room, (N, 3)), empty(room, (N, 3))
+    p_end, p_end_t, p_end_tt = empty(room, (E, 3)), empty(room, (E, 3)), empty(room, (E, 3))
     start, start_t, start_tt = base.p, base.p_t, base.p_tt
     for a in range(E):
         first, last = a * m, (a + 1) * m
@@ -301,9 +302,9 @@ def _integrate(weights, t, first, start, out):
 
 
 @merged
-def _expand(d, q):
+def _expand(d, q, room):
     """Return the strain that modes add at the nodes (N, 6), and to the exponents (M, 3)."""
-    xi, Omega = np.zeros((d.Phi.shape[0], 6)), np.zeros((d.turn.shape[0], 3))
+    xi, Omega = zeros(room, (d.Phi.shape[0], 6)), zeros(room, (d.turn.shape[0], 3))
     for c in range(q.size):
         i = d.component[c]
         for k in range(xi.shape[0]):
@@ -315,7 +316,7 @@ def _expand(d, q):
 
 
 @merged
-def _chain(base, Omega, Omega_t, Omega_tt):
+def _chain(base, Omega, Omega_t, Omega_tt, room):
     """
     Return coefficients, rotations, angular velocities and accelerations along the chain.
 
@@ -323,10 +324,10 @@ def _chain(base, Omega, Omega_t, Omega_tt):
     ``Om_e = Om + R a``, ``Om_t,e = Om_t + R b + Om x R a``.
     """
     M = Omega.shape[0]
-    Rc, Om, Om_t = np.empty((M + 1, 3, 3)), np.empty((M + 1, 3)), np.empty((M + 1, 3))
-    step, step_t = np.empty((M, 3)), np.empty((M, 3))
-    c = np.empty((M, 8))
-    X, y, z = np.empty((3, 3)), np.empty(3), np.empty(3)
+    Rc, Om, Om_t = empty(room, (M + 1, 3, 3)), empty(room, (M + 1, 3)), empty(room, (M + 1, 3))
+    step, step_t = empty(room, (M, 3)), empty(room, (M, 3))
+    c = empty(room, (M, 8))
+    X, y, z = matrix(3, 3), vector(3), vector(3)
     for i in range(3):
         Om[0, i], Om_t[0, i] = base.Om[i], base.Om_t[i]
         for j in range(3):
@@ -353,20 +354,21 @@ def _chain(base, Omega, Omega_t, Omega_tt):
 # --- Variations ----------------------------------------------------------------------------------
 
 @inner
-def turn_columns(d, x, cV, cA, turn):
+def turn_columns(d, x, cV, cA, turn, still, room):
     """
     Return the variations of rotation, angular velocity and acceleration with each coordinate.
 
     Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, C), world frame,
     with C = n columns, and six more (position and turn) if the base is free: `turn` (1, 3) is its
-    rotation vector, and (0, 3) if it is not.
+    rotation vector, and (0, 3) if it is not. Where all is `still`, the last two are zero.
     """
     M, n = d.turn.shape
     C = n + 6 * turn.shape[0]
-    psi, dOm, dOm_t = np.zeros((M + 1, 3, C)), np.zeros((M + 1, 3, C)), np.zeros((M + 1, 3, C))
-    T, D, E1, E2 = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    A, A_t, A_tt = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
-    X, c = np.empty((3, 3)), np.empty(8)
+    shape = M + 1, 3, C
+    psi, dOm, dOm_t = zeros(room, shape), zeros(room, shape), zeros(room, shape)
+    T, D, E1, E2 = matrix(3, 3), matrix(3, 3), matrix(3, 3), matrix(3, 3)
+    A, A_t, A_tt = matrix(3, 3), matrix(3, 3), matrix(3, 3)
+    X, c = matrix(3, 3), vector(8)
     for b in range(turn.shape[0]):
         coefficients(turn[b], c)
         tangent_and_slope(turn[b], c, turn[b], T, D)
@@ -377,9 +379,12 @@ def turn_columns(d, x, cV, cA, turn):
     for e in range(M):
         R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
         o = x.Omega[e]
+        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
+        if still:
+            _add_turns(d, e, R, T, psi)
+            continue
         _acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
         tangent_and_slope(o, x.c[e], x.Omega_tt[e], T, X)
-        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
         for i in range(3):
             for j in range(3):
                 E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
@@ -414,6 +419,20 @@ def turn_columns(d, x, cV, cA, turn):
                 dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
                 + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
     return psi, dOm, dOm_t
+
+
+@inner
+def _add_turns(d, e, R, T, psi):
+    """Write psi after exponential e alone: that before it, and R T times its own columns."""
+    n = d.turn.shape[1]
+    for i in range(3):
+        for k in range(psi.shape[2]):
+            psi[e + 1, i, k] = psi[e, i, k]
+        for k in range(n):
+            j = d.component[k] - 3
+            if j >= 0:
+                psi[e + 1, i, k] += d.turn[e, k] * (
+                    R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j])
 
 
 @inner

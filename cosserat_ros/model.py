@@ -3,15 +3,6 @@ A robot's description as the arrays of :mod:`cosserat_ros.system`.
 
 Everything is seen from base_link: gravity is turned into it. Rods get breaks where something ends
 or is fixed to them, and equal numbers of elements.
-
-A leg is fed through the base plate: what stands out of it has the length that is commanded. Its
-modes live on the fixed interval of the length at rest; there the fed part, `lam` times longer, has
-the strain ``(v, u) = (xi* + Phi q) / lam``, the stiffness K / lam and the mass lam rho A, each per
-length at rest, which is exact for statics. In motion the points that modes and history belong to
-move with the tip at one end and stand at the plate at the other, while the material passes there
-at the speed of feeding: inertia forces of order ``2 rho A L_t w`` and ``rho A L_tt`` (w the
-turning rate of a section) are left out. Legs are light, and fed slowly: at 0.1 m/s and 1 rad/s it
-is 2 % of the leg's weight.
 """
 
 from __future__ import annotations
@@ -26,13 +17,14 @@ from .actuators import Drives, EFFORT, GAS, LENGTH, Paths
 from .checked import check_number
 from .equations import Bodies, Loads, no_loads
 from .errors import InvalidModel, UnknownName
+from .feeding import Feeding
 from .integrators import SCHEMES
 from .kinematics import Base, State
 from .parts import Body, Chamber, Leg, Tendon
 from .robot import Robot, RodShape
 from .routing import Path
 from .solver import at_rest, CLAMPED_TIP, no_platform, SPHERICAL_TIP, SystemSolver
-from .strain import Discretisation, discretise, gram, StrainModes
+from .strain import Discretisation, discretise, StrainModes
 from .system import Platform, stack
 
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
@@ -51,27 +43,6 @@ class Placement(NamedTuple):
     rod: int
     end: int | None    # of which element
     share: np.ndarray  # (N,) of the wrench, per length, at each node [1/m]; 0 at an end
-
-
-class Fed(NamedTuple):
-    """What feeding changes of all rods, stacked."""
-
-    elastic: np.ndarray  # (k, n, n)
-    viscous: np.ndarray  # (k, n, n)
-    inertia: np.ndarray  # (k, N, 6)
-    stress: np.ndarray   # (k, N, 6) of the rest shape, which is another than that of the modes
-
-
-class Feeding(NamedTuple):
-    """Of the fed parts of rods, and of the others."""
-
-    elastic: np.ndarray
-    other_elastic: np.ndarray
-    viscous: np.ndarray
-    other_viscous: np.ndarray
-    inertia: np.ndarray
-    other_inertia: np.ndarray
-    stress: np.ndarray
 
 
 class Model:
@@ -94,11 +65,7 @@ class Model:
         if robot.legs and self.modes.stretch == 0:
             raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
         self.rods = self._discretise()
-        self.fed_nodes = [self._fed_nodes(i) for i in range(len(self.rods))]
-        self.feeding = self._feeding()
-        self._rest = np.array([  # lengths of the rods at rest, and of their first segments
-            [robot.rods[name].length, robot.rods[name].segments[0].length]
-            for name in self.names])
+        self.feeding = Feeding(robot, self.rods)
         self.places = self._find_places()
         self.slots = max(1 + max((p.slot for p in self.places.values()), default=-1), 0)
         self.paths = [self._paths(i) for i in range(len(self.rods))]
@@ -108,12 +75,7 @@ class Model:
             for i in range(len(self.rods))])
         self._routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
         self._described = self._rules({})
-        zero, one = (
-            np.array([self.told(name, actuator, actuator.command, value)
-                      for name, actuator in self._routed.items()]) for value in (0.0, 1.0))
-        self._offset, self._gain = zero, one - zero  # of commands as `Drives` takes them
-        self._slots = tuple(np.array([self.places[name] for name in self._routed],
-                                     dtype=int).reshape(-1, 2).T)
+        self._told = self._as_drives()
 
     # --- Rods ---
 
@@ -140,43 +102,6 @@ class Model:
 
     def _place_of(self, body: Body) -> float:
         return self.robot.rod(body.rod).length if body.at is None else body.at
-
-    def _fed_nodes(self, i: int) -> np.ndarray:
-        """Return which nodes of a rod are fed, (N,) bool: those of a leg's first segment."""
-        leg = any(leg.rod == self.names[i] for leg in self.robot.legs.values())
-        return (self.rods[i].s < self.robot.rods[self.names[i]].breaks[1]) & leg
-
-    def _feeding(self) -> Feeding:
-        """Return the parts of the rods that feeding scales, and those that it does not."""
-        fed = np.array(self.fed_nodes)[:, :, None]
-
-        def grams(name: str, nodes: np.ndarray) -> np.ndarray:
-            return np.array([
-                gram(d.Phi, d.component, d.w, np.where(part, getattr(d, name), 0.0))
-                for d, part in zip(self.rods, nodes)])
-
-        inertia, stress = (np.array([value(d) for d in self.rods]) for value in (
-            lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
-        return Feeding(
-            grams('stiffness', fed), grams('stiffness', ~fed), grams('damping', fed),
-            grams('damping', ~fed), np.where(fed, inertia, 0.0), np.where(fed, 0.0, inertia),
-            np.where(fed, stress, 0.0))
-
-    def fed(self, lengths: np.ndarray) -> Fed:
-        """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
-        f, lam = self.feeding, self.stretches(lengths)[:, None, None]
-        return Fed(f.elastic / lam + f.other_elastic, f.viscous / lam + f.other_viscous,
-                   f.inertia * lam + f.other_inertia, f.stress * (1.0 / lam - 1.0))
-
-    def stretches(self, lengths: np.ndarray) -> np.ndarray:
-        """Return how many times longer than at rest the fed parts of rods are, (k,)."""
-        lam = 1.0 + (lengths - self._rest[:, 0]) / self._rest[:, 1]
-        if not np.all(lam > 0.0):
-            i = int(np.argmin(lam))
-            raise InvalidModel(
-                f'length of {self.names[i]}', lengths[i],
-                f'> {self._rest[i, 0] - self._rest[i, 1]:g} [m]')
-        return lam
 
     # --- Actuators ---
 
@@ -237,15 +162,25 @@ class Model:
             'displacement', 'pressure', 'volume', 'amount'.
 
         """
-        command = np.zeros((len(self.rods), self.slots))
         if not modes:
-            values = [commands[name] for name in self._routed]
-            command[self._slots] = self._offset + self._gain * values
+            told = [offset + gain * commands[name] if name else 0.0
+                    for name, offset, gain in self._told]
+            command = np.array(told).reshape(len(self.rods), self.slots)
             return self._described._replace(command=command)
+        command = np.zeros((len(self.rods), self.slots))
         for name, actuator in self._routed.items():
             mode = modes.get(name, actuator.command)
             command[self.places[name]] = self.told(name, actuator, mode, commands[name])
         return self._rules(modes)._replace(command=command)
+
+    def _as_drives(self) -> list[tuple[str, float, float]]:
+        """Return, slot after slot, who is in it: command = offset + gain value in `Drives`."""
+        told = [('', 0.0, 0.0)] * (len(self.rods) * self.slots)
+        for name, actuator in self._routed.items():
+            (rod, slot), mode = self.places[name], actuator.command
+            zero, one = (self.told(name, actuator, mode, value) for value in (0.0, 1.0))
+            told[rod * self.slots + slot] = name, float(zero), float(one - zero)
+        return told
 
     def _rules(self, modes: Mapping[str, str]) -> Drives:
         """Return the rules that close the actuators, without commands."""

@@ -72,13 +72,14 @@ class LegColumns:
 
     def __init__(self, sim: Simulator) -> None:
         self._model, self._places = sim.model, sim.solver.q_places
-        self._own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(
-            sim.model.rods)
+        own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(sim.model.rods)
+        self._own = self._places[:, :1] + np.arange(own)  # (k, B) unknowns of each rod
+        self._rods = np.arange(len(self._places))[:, None]
         self._first = np.array([
             sim.robot.rods[name].segments[0].length for name in sim.model.names])
         self._rest_force = np.array([
             np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
-            for d, stress in zip(sim.model.rods, sim.model.feeding.stress)])
+            for d, stress in zip(sim.model.rods, sim.model.feeding.parts.stress)])
 
     def weights(self, system: System, z: np.ndarray, r: np.ndarray) -> np.ndarray:
         """
@@ -86,18 +87,17 @@ class LegColumns:
 
         A rod's weight is in its own equations only, so that all can be made heavier at once.
         """
-        inertia = system.rods.inertia + self._model.feeding.inertia
+        inertia = system.rods.inertia + self._model.feeding.parts.inertia
         heavier = system._replace(rods=system.rods._replace(inertia=inertia))
         return unbalance(heavier, z) - r
 
     def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
-        fed, lam = self._model.feeding, self._model.stretches(lengths)
-        columns = np.zeros((lengths.size, z.size))
-        for i, q in enumerate(self._places):
-            rod = slice(q[0], q[0] + self._own)
-            columns[i, rod] = weights[rod]
-            columns[i, q] -= (fed.elastic[i] @ z[q] + self._rest_force[i]) / lam[i] ** 2
+        fed, lam = self._model.feeding.parts, self._model.feeding.stretches(lengths)
+        columns, q = np.zeros((lengths.size, z.size)), self._places
+        columns[self._rods, self._own] = weights[self._own]
+        elastic = (fed.elastic @ z[q][:, :, None])[:, :, 0] + self._rest_force
+        columns[self._rods, q] -= elastic / lam[:, None] ** 2
         return columns / self._first[:, None]
 
 

@@ -110,7 +110,9 @@ class Simulator:
         self.friction = Friction(self.model, self.solver)
         self.hysteresis = BendingFriction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
-        self._fed_loads = self._loads
+        # Whether rods change from step to step, and whether they do so with the answer.
+        self._settles = bool(self.friction.sticks or self.hysteresis or self.chords)
+        self._changes = bool(robot.legs or self.friction.acts or self._settles)
 
     def rest_command(self, name: str) -> float:
         """Return the command at which an actuator does nothing to the rest shape."""
@@ -231,7 +233,7 @@ class Simulator:
 
     @property
     def loads(self) -> Any:
-        """Loads that act now, without the stress of fed legs; another object when they change."""
+        """Loads that act now; another object when they change."""
         return self._loads
 
     def reached(self, name: str) -> float:
@@ -285,7 +287,7 @@ class Simulator:
         drives = self.model.drives(self.commands, modes)
         solution = self._settle(
             lambda: self.solver.statics(
-                self._fed_loads, self.chords.shifted(drives), from_rest), ahead=0.0)
+                self._loads, self.chords.shifted(drives), from_rest), ahead=0.0)
         for name in modes or {}:
             self.commands[name] = self._described_command(name)
         self._reached = self._before = dict(self.commands)
@@ -297,10 +299,7 @@ class Simulator:
         length = float(self.solver.lengths()[i, slot] + self.chords.excess[i, slot])
         effort = float(self.solver.efforts[i, slot])
         if isinstance(actuator, Tendon):
-            if actuator.command == 'tension':
-                return effort
-            return (float(self.model.rest_lengths[i, slot]) - length
-                    + actuator.compliance * (effort - actuator.pretension))
+            return effort if actuator.command == 'tension' else self._taken(name, length, effort)
         assert isinstance(actuator, Chamber)
         if actuator.command == 'amount':
             return ((actuator.ambient_pressure - effort) * (length + actuator.dead_volume)
@@ -316,6 +315,11 @@ class Simulator:
         self._reached = self._before = dict(self.commands)
         self.solver.go_to(z, R)
 
+    def _taken(self, name: str, length: float, effort: float) -> float:
+        """Return how much of a tendon is taken in at this length on the rod and tension [m]."""
+        tendon, rest = self.robot.tendons[name], self.model.rest_lengths[self.model.places[name]]
+        return float(rest - length + tendon.compliance * (effort - tendon.pretension))
+
     def system(self) -> System:
         """
         Return the equations at the present commands, loads and instant.
@@ -324,7 +328,7 @@ class Simulator:
         """
         self._feed(self.solver.z)
         return self.solver.system(
-            self._fed_loads, self.chords.shifted(self.model.drives(self._reached)))
+            self._loads, self.chords.shifted(self.model.drives(self._reached)))
 
     def step(self, dt: float | None = None) -> Solution:
         """Advance by dt [s], that of the description if not given."""
@@ -335,7 +339,7 @@ class Simulator:
         self._reached = reached
         drives = self.model.drives(reached)
         solution = self._settle(
-            lambda: self.solver.step(self._fed_loads, dt, self.chords.shifted(drives)), ahead=dt)
+            lambda: self.solver.step(self._loads, dt, self.chords.shifted(drives)), ahead=dt)
         if not solution.converged:
             self._reached = before
         self._before, self._elapsed = before, dt
@@ -343,18 +347,16 @@ class Simulator:
 
     def _feed(self, z: np.ndarray, near: bool = False) -> None:
         """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
+        if not self._changes:
+            return
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
-        self._fed_loads = self._loads
-        if not (self.robot.legs or self.friction.acts or self.hysteresis or self.chords):
-            return
-        fed = self.model.fed(self.leg_lengths)
+        fed = self.model.feeding.fed(self.leg_lengths)
         self.friction.add_to(fed, z, near)
         if self.hysteresis:
             self.hysteresis.add_to(fed, z)
         self.chords.add_to(fed, z)
-        self.solver.change_rods(fed.elastic, fed.viscous, fed.inertia)
-        self._fed_loads = self._loads._replace(stress=self._loads.stress + fed.stress)
+        self.solver.change_rods(*fed)
 
     def _settle(self, solve: Callable[[], Solution], ahead: float) -> Solution:
         """
@@ -372,7 +374,7 @@ class Simulator:
         """
         z = self.solver.z
         self._feed(z)
-        if not (self.friction.sticks or self.hysteresis or self.chords):
+        if not self._settles:
             return solve()
         before, rule = self.solver.saved(), self.solver.rule(ahead) if ahead else STILL
         best, least = None, np.inf
@@ -388,7 +390,7 @@ class Simulator:
             found = self.solver.z
             if self.friction.sticks:
                 found = self.friction.relaxed(unbalance_and_jacobian(
-                    self.solver.system(self._fed_loads), found, self.solver.z_t,
+                    self.solver.system(self._loads), found, self.solver.z_t,
                     self.solver.z_tt, *rule.new[:2])[1])
             z = z + (1.0 if tried < PASSES // 2 else 0.5) * (found - z)  # else in circles
             self._feed(z, gap < NEAR)
@@ -424,7 +426,7 @@ class Simulator:
 
         Of the rod itself, by its law of material: what tendons and fluid carry is not in it.
         """
-        lam = self.model.stretches(self.leg_lengths)
+        lam = self.model.feeding.stretches(self.leg_lengths)
         return {
             name: self.stations[i].at_stations(self._stress(i, self.solver.state(i), lam[i]))
             for i, name in enumerate(self.model.names)}
@@ -432,7 +434,7 @@ class Simulator:
     def _stress(self, i: int, x: State, lam: float) -> np.ndarray:
         """Return force and moment at the nodes of rod i, fed to `lam` times its length, (N, 6)."""
         d = self.model.rods[i]
-        longer = np.where(self.model.fed_nodes[i], lam, 1.0)[:, None]
+        longer = np.where(self.model.feeding.nodes[i], lam, 1.0)[:, None]
         return (d.stiffness * (x.xi / longer - d.rest_strain) + d.damping * x.xi_t / longer)
 
     def tip_pose(self) -> np.ndarray:
@@ -462,7 +464,7 @@ class Simulator:
     def actuators(self) -> dict[str, ActuatorState]:
         """Return what every actuator is told, where it is, how fast, and its effort."""
         efforts, model = self.solver.efforts, self.model
-        lam = model.stretches(self.leg_lengths)
+        lam = model.feeding.stretches(self.leg_lengths)
         states: dict[str, ActuatorState] = {}
         seen: dict[int, tuple[State, np.ndarray, np.ndarray]] = {}
         for name, actuator in self.robot.actuators.items():
@@ -480,11 +482,9 @@ class Simulator:
             elif isinstance(actuator, Tendon) and actuator.command == 'displacement':
                 states[name] = ActuatorState(told, told, float(efforts[i, slot]), rate)
             elif isinstance(actuator, Tendon):
-                taken = (model.rest_lengths[i, slot] - lengths[slot]
-                         - self.chords.excess[i, slot]
-                         + actuator.compliance * (efforts[i, slot] - actuator.pretension))
+                length = lengths[slot] + self.chords.excess[i, slot]
                 states[name] = ActuatorState(
-                    told, float(taken), float(efforts[i, slot]),
+                    told, self._taken(name, length, efforts[i, slot]), float(efforts[i, slot]),
                     float(actuator.compliance * rate - rates[slot]))
             else:
                 states[name] = ActuatorState(

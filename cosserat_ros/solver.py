@@ -24,29 +24,16 @@ from .actuators import (
     Paths,
 )
 from .checked import check_number
-from .equations import Loads, no_loads
+from .equations import arena_for, Loads, no_loads
 from .errors import InvalidModel
 from .integrators import begin, Rule, Scheme, SCHEMES, STILL
-from .kernels import entry
+from .kernels import Direct
 from .kinematics import Base, free_base, kinematics, State
 from .lie import exp_so3, log_so3
 from .momentum import energy, Momentum, momentum
+from .newton import CONVERGED, Inverse, newton, NOT_FINITE, RUNNING_OUT, SINGULAR
 from .strain import Discretisation
-from .system import (
-    Code,
-    compiled_code,
-    CONVERGED,
-    Inverse,
-    newton,
-    NOT_FINITE,
-    one_of,
-    Platform,
-    RUNNING_OUT,
-    SINGULAR,
-    stack,
-    System,
-    unbalance_and_jacobian,
-)
+from .system import Code, compiled_code, one_of, Platform, stack, System, unbalance_and_jacobian
 
 _REASONS = {
     CONVERGED: '',
@@ -168,11 +155,13 @@ class SystemSolver:
         self._drives = stack([given_efforts(np.zeros(a.flat.size)) for a in self.paths])
         self._momentum: Momentum | None = None  # of a floating rod, as the loads have made it
         self._given: Loads | None = None        # the last loads, as they came
-        self._none = SystemSolver.no_loads(self)
-        self._loads = self._none                # and as kernels take them
+        self._none = self._plain = SystemSolver.no_loads(self)  # and as kernels take them
+        self._loads = self._none                # with the rods' own stress
+        self._stress: np.ndarray | None = None
         self._code: Code | None = None          # found or compiled when it is needed
-        self._newton: Callable | None = None
+        self._newton = Direct(newton)
         self._equilibrium: System | None = None  # of the present state, while it is one
+        self._room = arena_for(self.rods[0], self.paths[0].flat.size)
         self._lay_out()
         self._past, self._last_step = begin(*np.zeros((3, self._scale.size))), 0.0
         if free:
@@ -203,7 +192,7 @@ class SystemSolver:
                        *([slice(k * B + 3, k * B + 6)] if P else [])]
         self._inverse = Inverse(np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)),
                                 np.empty((6, 6)))
-        self._inverse_of: tuple[float, ...] | None = None  # `Rule.new` that it was made for
+        self._inverse_of: Rule | None = None  # that it was made for
         # A floating rod's statics hold its base: the same without those six.
         self._held = np.ones(self._scale.size, dtype=bool)
         self._held[self.n:self.n + 6 * self.free] = False
@@ -287,13 +276,19 @@ class SystemSolver:
                          for i in range(len(self.rods))])
 
     def change_rods(
-        self, elastic: np.ndarray, viscous: np.ndarray, inertia: np.ndarray,
+        self, elastic: np.ndarray, viscous: np.ndarray, inertia: np.ndarray, stress: np.ndarray,
     ) -> None:
-        """Take other stiffness and damping (k, n, n), and inertia (k, N, 6), of the rods."""
+        """
+        Take other stiffness and damping (k, n, n), inertia and stress (k, N, 6) of the rods.
+
+        Of the rest shape: it is added to that of loads.
+        """
         self._rods = self._rods._replace(
             elastic=_like(self._rods.elastic, 'elastic', elastic),
             viscous=_like(self._rods.viscous, 'viscous', viscous),
             inertia=_like(self._rods.inertia, 'inertia', inertia))
+        self._stress = _like(self._none.stress, 'stress', stress)
+        self._loads = self._plain._replace(stress=self._plain.stress + self._stress)
 
     def load_platform(self, wrench: np.ndarray) -> None:
         """Let force and moment (6,) act at the platform's centre of mass, world frame."""
@@ -342,25 +337,26 @@ class SystemSolver:
     def system(self, loads: Loads, drives: Drives | None = None) -> System:
         """Return the system under these loads and drives (the last ones if not given)."""
         if loads is not self._given:
-            self._loads = self._checked(loads, self._none)
-            self._given = loads
+            self._given, self._plain = loads, self._checked(loads, self._none)
+            self._loads = self._plain if self._stress is None else self._plain._replace(
+                stress=self._plain.stress + self._stress)
         if drives is not None:
             same = drives.kind is self._drives.kind and drives.scale is self._drives.scale
             self._drives = drives if same else self._checked(drives, self._drives)
         if self.bases is not self._stacked[0]:
             self._stacked = self.bases, self._stack(self.bases)
         if self._code is None:
-            self._code = compiled_code(self.uncompiled())
-        return self.uncompiled()._replace(code=self._code)
+            self._code = compiled_code(self.present())
+        return self.present()
 
     def _stack(self, bases: Sequence[Base]) -> Base:
         """Return bases for kernels."""
         return SystemSolver._checked(self, stack(bases), self._stacked[1])
 
-    def uncompiled(self) -> System:
-        """Return the present system without the code of its equations."""
+    def present(self) -> System:
+        """Return the system of the last loads and drives; without code, if it was not needed."""
         return System(self._rods, self._paths, self._stacked[1], self.free, self._drives,
-                      self._loads, self._platform, Code(0, 0, 0))
+                      self._loads, self._platform, self._code or Code(0, 0, 0), self._room)
 
     def _checked(self, given: Any, expected: Any) -> Any:
         """Return arrays for kernels, which do not look: of one layout, and of expected shape."""
@@ -376,7 +372,7 @@ class SystemSolver:
         self, system: System, past: np.ndarray, rule: Rule,
     ) -> tuple[np.ndarray, Solution]:
         """Return the history at the next instant by `rule`, the old one if there is none."""
-        known = self._inverse_of == tuple(rule.new) and rule is not STILL
+        known = self._inverse_of is rule and rule is not STILL
         self._inverse_of = None
         inverse, scale = self._inverse, self._scale
         if past.shape[1] != scale.size:  # a floating rod, held in statics
@@ -385,12 +381,10 @@ class SystemSolver:
             inverse = Inverse(np.empty((1, B, B)), np.empty((1, B, 6)), np.empty((1, 6, B)),
                               inverse.schur)
         tolerance = self.tolerance if rule is not STILL else min(self.tolerance, self.STATIC)
-        arguments = (system, past, rule, scale, tolerance, self.MOST, self.REACH, inverse, known)
-        if self._newton is None:
-            self._newton = entry(newton, *arguments)
-        now, status, iterations, update, worst = self._newton(*arguments)
+        now, status, iterations, update, worst = self._newton(
+            system, past, rule, scale, tolerance, self.MOST, self.REACH, inverse, known)
         if status == CONVERGED:
-            self._inverse_of = tuple(rule.new)
+            self._inverse_of = rule
         return now, Solution(
             now[0], status == CONVERGED, iterations, update, worst, 1, _REASONS[status])
 

@@ -7,8 +7,9 @@ platform, where there is one that moves. As many equations: balance of the modes
 base, the rules that close the actuators (`Drives`), the tip where the platform has it (Till 2019,
 eqs. 13 and 14), and the balance of the platform (eqs. 15 and 16).
 
-The tangent has an arrow's shape: the platform sees each rod through its own block. `newton` keeps
-the inverse of each block, and a 6 x 6 Schur complement for the platform.
+The tangent has an arrow's shape: the platform sees each rod through its own block.
+:mod:`cosserat_ros.newton` keeps the inverse of each block, and a 6 x 6 Schur complement for the
+platform.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .actuators import closure, Drives, Paths
+from .arena import Arena, empty, matrix, vector, zeros
 from .equations import (
     Balance,
     Bodies,
     Loads,
+    multiply,
     residual,
     spin,
     spin_columns,
     tangent as rod_tangent,
 )
-from .kernels import address, borrowed, call, inner, kernel
+from .kernels import address, borrowed, call, inner, kernel, merged
 from .kinematics import (
     Base,
     coefficients,
@@ -41,14 +44,6 @@ from .kinematics import (
 )
 from .lie import inverse_left_tangent_so3
 from .strain import Discretisation
-
-SLOW = 0.3  # of an update to the one before, above which the tangent is made anew
-UPDATES = 12  # that `_accelerate` looks back on
-NEAR = 0.1  # update, as strain, below which a tangent is worth keeping
-INHERITED = 1e-3  # part of the tolerance for a first update by an earlier tangent
-STAGNANT = 1e3  # times the tolerance, below which updates may end in rounding errors
-SHORTEST = 1e-3  # part of an update that the line search tries
-CONVERGED, RUNNING_OUT, NOT_FINITE, SINGULAR = 0, 1, 2, 3
 
 
 class Platform(NamedTuple):
@@ -87,15 +82,7 @@ class System(NamedTuple):
     loads: Loads
     platform: Platform
     code: Code
-
-
-class Inverse(NamedTuple):
-    """Of a tangent: each rod's own block, and what the platform needs of it."""
-
-    block: np.ndarray   # (k, B, B) inverse of a rod's block
-    column: np.ndarray  # (k, B, 6) that times what the platform does to it
-    row: np.ndarray     # (k, 6, B) what it does to the platform, times that
-    schur: np.ndarray   # (6, 6) inverse of what is left for the platform
+    room: Arena     # for one rod at a time
 
 
 def stack(items):
@@ -116,7 +103,7 @@ def one_of(stacked, i):
 
 # --- One of the rods -----------------------------------------------------------------------------
 
-@inner
+@merged
 def _rod(a, i):
     return Discretisation(
         a.s[i], a.w[i], a.W[i], a.stiffness[i], a.damping[i], a.inertia[i], a.rest_strain[i],
@@ -124,7 +111,7 @@ def _rod(a, i):
         a.breaks[i], a.elastic[i], a.viscous[i])
 
 
-@inner
+@merged
 def _loads(a, i):
     b = a.bodies
     return Loads(
@@ -133,18 +120,18 @@ def _loads(a, i):
         a.linear_drag[i], Bodies(b.mass[i], b.offset[i], b.inertia[i], b.axes[i]))
 
 
-@inner
+@merged
 def _paths(a, i):
     return Paths(a.r[i], a.r_s[i], a.weight[i], a.flat[i])
 
 
-@inner
+@merged
 def _drives(a, i):
     return Drives(a.kind[i], a.command[i], a.compliance[i], a.pulls[i], a.ambient[i], a.dead[i],
                   a.scale[i])
 
 
-@inner
+@merged
 def _base(system, i, y, y_t, y_tt):
     """Return the motion of a rod's base; y are the coordinates of a free one."""
     b = system.bases
@@ -162,20 +149,22 @@ class Tip(NamedTuple):
     wrench: np.ndarray  # (6,) on the rod [N, N m]
 
 
-@inner
-def _tip(system, i, pose, reaction):
-    a = system.platform
-    R, arm = np.empty((3, 3)), np.empty(3)
-    for j in range(3):
-        rotate(pose.R, a.tip_R[i, :, j], R[:, j])
+@merged
+def _tip(a, i, pose, reaction, room):
+    R, wrench = empty(room, (3, 3)), empty(room, (6,))
+    p, arm = empty(room, (3,)), empty(room, (3,))
+    multiply(pose.R, a.tip_R[i], R)
     rotate(pose.R, a.tip_p[i], arm)
-    local, wrench = np.zeros(6), np.empty(6)
-    for b in range(a.hold.shape[1]):
-        for j in range(6):
+    local = vector(6)
+    for j in range(6):
+        local[j] = 0.0
+        for b in range(a.hold.shape[1]):
             local[j] += a.hold[i, b, j] * reaction[b]
     rotate(R, local[:3], wrench[:3])
     rotate(R, local[3:], wrench[3:])
-    return Tip(R, pose.p + arm, arm, wrench)
+    for j in range(3):
+        p[j] = pose.p[j] + arm[j]
+    return Tip(R, p, arm, wrench)
 
 
 @inner
@@ -188,10 +177,10 @@ def _holds(direction):
 
 
 @inner
-def _tip_error(tip, x):
-    """Return how far a rod's tip is from its place, in the tip's frame: distance and turn."""
+def _tip_error(tip, x, error):
+    """Write how far a rod's tip is from its place, in the tip's frame: distance and turn (6,)."""
     R, p = x.Rc[x.Rc.shape[0] - 1], x.p_end[x.p_end.shape[0] - 1]
-    error, turned = np.empty(6), np.empty((3, 3))
+    turned = matrix(3, 3)
     rotate_back(tip.R, p, error[:3])
     rotate_back(tip.R, tip.p, error[3:])
     for i in range(3):
@@ -208,7 +197,6 @@ def _tip_error(tip, x):
     if sine > 1e-8:
         for i in range(3):
             error[3 + i] *= np.arctan2(sine, cosine) / sine
-    return error
 
 
 # --- Residual ------------------------------------------------------------------------------------
@@ -222,17 +210,17 @@ def _platform_pose(platform, y, y_t, y_tt):
     return Base(platform.R, platform.p, none, none, none, none)
 
 
-@inner
+@merged
 def _rod_residual(system, i, pose, y, y_t, y_tt, r):
     """Write the equations of rod i to r, and return what its tangent is made of."""
     d, drives = _rod(system.rods, i), _drives(system.drives, i)
     n, b, m = d.component.size, 6 * system.free, drives.kind.size
     base = _base(system, i, y[n:n + b], y_t[n:n + b], y_tt[n:n + b])
     effort = y[n + b:n + b + m]
-    tip = _tip(system, i, pose, y[n + b + m:])
+    tip = _tip(system.platform, i, pose, y[n + b + m:], system.room)
     balance, x = call(residual, system.code.residual, (
         d, base, _loads(system.loads, i), _paths(system.paths, i), effort, tip.wrench,
-        y[:n], y_t[:n], y_tt[:n]))
+        y[:n], y_t[:n], y_tt[:n], system.room))
     for c in range(n):
         r[c] = balance.Q[c]
     for c in range(b):
@@ -241,7 +229,8 @@ def _rod_residual(system, i, pose, y, y_t, y_tt, r):
         r[n + b + a] = closure(drives, a, balance.length[a], effort[a])[0]
     hold = system.platform.hold[i]
     if hold.shape[0] > 0:
-        error = _tip_error(tip, x)
+        error = vector(6)
+        _tip_error(tip, x, error)
         for a in range(hold.shape[0]):
             total = 0.0
             for c in range(6):
@@ -256,9 +245,8 @@ def _platform_residual(platform, pose, tips_force, tips_moment, r):
     for j in range(3):
         r[j] = tips_force[j] + platform.mass * (pose.p_tt[j] - platform.gravity[j])
         r[j] -= platform.wrench[j]
-    axes = np.empty((3, 3))
-    for j in range(3):
-        rotate(pose.R, platform.axes[:, j], axes[:, j])
+    axes = matrix(3, 3)
+    multiply(pose.R, platform.axes, axes)
     spin(axes, pose.Om, pose.Om_t, platform.inertia, r[3:])
     for j in range(3):
         r[3 + j] += tips_moment[j] - platform.wrench[3 + j]
@@ -267,7 +255,7 @@ def _platform_residual(platform, pose, tips_force, tips_moment, r):
 @inner
 def _add_tip(tip, force, moment):
     """Add what the platform gives to a tip to force and moment (3,)."""
-    lever = np.empty(3)
+    lever = vector(3)
     cross(tip.arm, tip.wrench[:3], lever)
     for j in range(3):
         force[j] += tip.wrench[j]
@@ -277,7 +265,7 @@ def _add_tip(tip, force, moment):
 # --- Tangent -------------------------------------------------------------------------------------
 
 @inner
-def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
+def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, still, A, column, row):
     """
     Write the derivatives of a rod's equations, and of what it does to the platform.
 
@@ -289,11 +277,12 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
     n, b, m, j = d.component.size, 6 * system.free, drives.kind.size, hold.shape[0]
     C = n + b
     effort = y[C:C + m]
-    turn = np.empty((b // 6, 3))
+    turn = empty(system.room, (b // 6, 3))
     for a in range(b // 2):
         turn[0, a] = y[n + 3 + a]
     K, J = call(rod_tangent, system.code.tangent, (
-        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn))
+        d, _loads(system.loads, i), paths, effort, x, balance, cV, cA, turn, still,
+        system.room))
     for a in range(A.shape[0]):
         for c in range(A.shape[0]):
             A[a, c] = K[a, c] if a < C and c < C else 0.0
@@ -315,11 +304,28 @@ def _rod_tangent(system, i, pose, y, tip, balance, x, cV, cA, A, column, row):
 
 
 @inner
+def _is_still(x):
+    """Return whether nothing of a rod moves or is accelerated."""
+    moves = 0.0
+    for k in range(x.t.shape[0]):
+        for i in range(3):
+            moves += abs(x.p_t[k, i]) + abs(x.p_tt[k, i])
+    for e in range(x.Om.shape[0]):
+        for i in range(3):
+            moves += abs(x.Om[e, i]) + abs(x.Om_t[e, i])
+    for k in range(x.xi.shape[0]):
+        for i in range(6):
+            moves += abs(x.xi_t[k, i]) + abs(x.xi_tt[k, i])
+    return moves == 0.0
+
+
+@inner
 def _hold_tip(hold, tip, x, J, first, A):
     """Write the columns of the reactions, and the rows of what they enforce, from `first` on."""
     C, j = J.shape[1], hold.shape[0]
-    T = inverse_left_tangent_so3(_tip_error(tip, x)[3:])
-    move, local = np.empty(6), np.empty(6)
+    move, local = vector(6), vector(6)
+    _tip_error(tip, x, local)
+    T = inverse_left_tangent_so3(local[3:])
     for c in range(C):
         rotate_back(tip.R, J[:3, c], move[:3])
         rotate_back(tip.R, J[3:, c], move[3:])
@@ -337,8 +343,9 @@ def _hold_tip(hold, tip, x, J, first, A):
 def _join(hold, tip, pose, x, J, first, column, row):
     """Write what reactions do to the platform, and what the platform does to a rod."""
     C, j = J.shape[1], hold.shape[0]
-    T = inverse_left_tangent_so3(_tip_error(tip, x)[3:])
-    move, local, force, lever = np.empty(6), np.empty(6), np.empty(6), np.empty(3)
+    move, local, force, lever = vector(6), vector(6), vector(6), vector(3)
+    _tip_error(tip, x, local)
+    T = inverse_left_tangent_so3(local[3:])
     for a in range(j):
         rotate(tip.R, hold[a, :3], force[:3])
         rotate(tip.R, hold[a, 3:], force[3:])
@@ -347,7 +354,9 @@ def _join(hold, tip, pose, x, J, first, column, row):
             row[e, first + a] = force[e]
             row[3 + e, first + a] = force[3 + e] + lever[e]
     # With the platform's position, then with its rotation, which turns the reactions too.
-    unit, arm = np.empty(3), x.p_end[x.p_end.shape[0] - 1] - pose.p
+    unit, arm, p = vector(3), vector(3), x.p_end[x.p_end.shape[0] - 1]
+    for a in range(3):
+        arm[a] = p[a] - pose.p[a]
     for e in range(6):
         for a in range(3):
             unit[a] = 1.0 if a == e % 3 else 0.0
@@ -375,17 +384,16 @@ def _unit_motion(e, unit, arm, move):
 
 
 @inner
-def _platform_tangent(platform, pose, turn, force, moment, cV, cA, S):
+def _platform_tangent(platform, pose, turn, force, moment, cV, cA, S, room):
     """Write the derivative of the platform's balance with its position and turn, (6, 6)."""
-    T, D, stumpff = np.empty((3, 3)), np.empty((3, 3)), np.empty(8)
+    T, D, stumpff, axes, y = np.empty((3, 3)), matrix(3, 3), vector(8), matrix(3, 3), vector(3)
     coefficients(turn, stumpff)
     tangent_and_slope(turn, stumpff, turn, T, D)
-    axes, dOm, dOm_t, dL = np.empty((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3))
+    dOm, dOm_t, dL = zeros(room, (3, 3)), zeros(room, (3, 3)), zeros(room, (3, 3))
+    multiply(pose.R, platform.axes, axes)
     for j in range(3):
-        rotate(pose.R, platform.axes[:, j], axes[:, j])
         dOm[j, j], dOm_t[j, j] = cV, cA
-    spin_columns(axes, pose.Om, pose.Om_t, platform.inertia, -1.0, T, dOm, dOm_t, dL)
-    y = np.empty(3)
+    spin_columns(axes, pose.Om, pose.Om_t, platform.inertia, -1.0, T, dOm, dOm_t, dL, room)
     for c in range(3):
         cross(T[:, c], force, y)
         for j in range(3):
@@ -423,22 +431,26 @@ def equations(system, z, z_t, z_tt, cV, cA, wanted, r, tangent):
     """Write what must be zero to r, as many as there are unknowns, and the tangent if wanted."""
     k, B = tangent.block.shape[:2]
     end = k * B
+    system, tangent = borrowed(system), borrowed(tangent)
     platform = system.platform
     pose = _platform_pose(platform, z[end:], z_t[end:], z_tt[end:])
     force, moment = np.zeros(3), np.zeros(3)
     for i in range(k):
         a, b = i * B, (i + 1) * B
+        system.room.used[0] = 0
         balance, x, tip = _rod_residual(
             system, i, pose, z[a:b], z_t[a:b], z_tt[a:b], r[a:b])
         _add_tip(tip, force, moment)
         if wanted:
-            _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, tangent.block[i],
-                         tangent.column[i], tangent.row[i])
+            still = cV == 0.0 and cA == 0.0 and _is_still(x)
+            _rod_tangent(system, i, pose, z[a:b], tip, balance, x, cV, cA, still,
+                         tangent.block[i], tangent.column[i], tangent.row[i])
     if platform.moves:
         _platform_residual(platform, pose, force, moment, r[end:])
     if platform.moves and wanted:
+        system.room.used[0] = 0
         T = _platform_tangent(
-            platform, pose, z[end + 3:], force, moment, cV, cA, tangent.corner)
+            platform, pose, z[end + 3:], force, moment, cV, cA, tangent.corner, system.room)
         for i in range(k):
             _turn_columns(T, tangent.column[i])
 
@@ -476,8 +488,8 @@ def remote_calls(system: System) -> list[tuple[Callable, tuple]]:
     x = State(*[A] * len(State._fields))._replace(Rc=AA)
     balance = Balance(a, a, A, A, a, AA)
     return [
-        (residual, (d, base, loads, paths, a, a, a, a, a)),
-        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A)),
+        (residual, (d, base, loads, paths, a, a, a, a, a, system.room)),
+        (rod_tangent, (d, loads, paths, a, x, balance, 0.0, 0.0, A, True, system.room)),
         (equations, (system, a, a, a, 0.0, 0.0, True, a, Tangent(AA, AA, AA, A))),
     ]
 
@@ -485,282 +497,3 @@ def remote_calls(system: System) -> list[tuple[Callable, tuple]]:
 def compiled_code(system: System) -> Code:
     """Return the code for the types of a system, compiled if need be."""
     return Code(*(address(function, *arguments) for function, arguments in remote_calls(system)))
-
-
-# --- Newton --------------------------------------------------------------------------------------
-
-@inner
-def _line(a, factor, b, out):
-    """Write a + factor b. (numba compiles an array expression for seconds.)"""
-    for i in range(a.size):
-        out[i] = a[i] + factor * b[i]
-
-
-@inner
-def _multiply(A, B, out):
-    """Write A B."""
-    for i in range(A.shape[0]):
-        for j in range(B.shape[1]):
-            total = 0.0
-            for k in range(A.shape[1]):
-                total += A[i, k] * B[k, j]
-            out[i, j] = total
-
-
-@inner
-def _size(step, scale):
-    """Return the largest entry of a step, as strain; not finite if any entry is not."""
-    size = 0.0
-    for i in range(step.size):
-        if not np.isfinite(step[i]):
-            return np.inf
-        size = max(size, abs(step[i]) * scale[i])
-    return size
-
-
-@inner
-def _invert(matrix, out):
-    """Write the inverse of a matrix; return whether there is one."""
-    n, A = matrix.shape[0], matrix.copy()
-    for i in range(n):
-        for j in range(n):
-            out[i, j] = 1.0 if i == j else 0.0
-    for c in range(n):  # Gauss and Jordan, with the largest pivot of each column
-        best = c
-        for i in range(c + 1, n):
-            if abs(A[i, c]) > abs(A[best, c]):
-                best = i
-        pivot = A[best, c]
-        if not (abs(pivot) > 0.0 and np.isfinite(pivot)):
-            return False
-        for j in range(n):
-            A[best, j], A[c, j] = A[c, j], A[best, j] / pivot
-            out[best, j], out[c, j] = out[c, j], out[best, j] / pivot
-        for i in range(n):
-            factor = A[i, c]
-            if i != c and factor != 0.0:
-                for j in range(c, n):
-                    A[i, j] -= factor * A[c, j]
-                for j in range(n):
-                    out[i, j] -= factor * out[c, j]
-    return True
-
-
-@inner
-def apply_inverse(inverse, r, P, step):
-    """Write the inverse times r."""
-    k, B = inverse.block.shape[:2]
-    end = k * B
-    rest = np.zeros(6)
-    for e in range(P):
-        rest[e] = r[end + e]
-        for i in range(k):
-            for c in range(B):
-                rest[e] -= inverse.row[i, e, c] * r[i * B + c]
-    for e in range(P):
-        total = 0.0
-        for c in range(P):
-            total += inverse.schur[e, c] * rest[c]
-        step[end + e] = total
-    for i in range(k):
-        for a in range(B):
-            total = 0.0
-            for c in range(B):
-                total += inverse.block[i, a, c] * r[i * B + c]
-            for c in range(P):
-                total -= inverse.column[i, a, c] * step[end + c]
-            step[i * B + a] = total
-
-
-@inner
-def factorise(tangent, moves, inverse):
-    """Write the inverse of the tangent; return whether there is one."""
-    k = inverse.block.shape[0]
-    for i in range(k):
-        if not _invert(tangent.block[i], inverse.block[i]):
-            return False
-    if not moves:
-        return True
-    S, product = tangent.corner.copy(), np.empty((6, 6))
-    for i in range(k):
-        _multiply(inverse.block[i], tangent.column[i], inverse.column[i])
-        _multiply(tangent.row[i], inverse.block[i], inverse.row[i])
-        _multiply(tangent.row[i], inverse.column[i], product)
-        for e in range(6):
-            for c in range(6):
-                S[e, c] -= product[e, c]
-    return _invert(S, inverse.schur)
-
-
-class Updates(NamedTuple):
-    """Made with one inverse, one after another, for `_accelerate`."""
-
-    made: np.ndarray    # (1,) int64, how many
-    step: np.ndarray    # (UPDATES, B)
-    square: np.ndarray  # (UPDATES,) of their sizes, as strain
-
-
-@inner
-def _remember(a, step, scale, shortened):
-    """Add a step to the updates; after one that was shortened, begin anew."""
-    j = a.made[0]
-    if shortened < 1.0 or j == a.square.size:
-        a.made[0] = 0
-        return
-    a.square[j] = 0.0
-    for i in range(step.size):
-        a.step[j, i] = step[i]
-        a.square[j] += (step[i] * scale[i]) ** 2
-    a.made[0] += 1
-
-
-@inner
-def _accelerate(a, scale, step):
-    """
-    Improve a step by the updates that were made with the same inverse (Broyden's method).
-
-    In the form that needs no matrix (Kelley 1995, chapter 7). Returns whether it may be used.
-    """
-    for j in range(a.made[0]):
-        share = 0.0
-        for i in range(step.size):
-            share += a.step[j, i] * step[i] * scale[i] ** 2
-        share /= a.square[j]
-        last = j == a.made[0] - 1
-        if last and not abs(share) < SLOW:
-            return False
-        for i in range(step.size):
-            step[i] = step[i] / (1.0 - share) if last else step[i] + share * a.step[j + 1, i]
-    return True
-
-
-@inner
-def _part_left(fresh, first, size, previous):
-    """
-    Return what is left of an error after an update of this size, per size.
-
-    An inverse that was kept leaves a part like that which the last update was of the one before;
-    of an inherited one this is known from its second update on.
-    """
-    if fresh or (not first and not size < 0.5 * previous):
-        return 1.0
-    return 1.0 / INHERITED if first else size / (previous - size)
-
-
-@inner
-def _follow(past, rule, now, h):
-    """Write the first guess to now[0], and the history's part of the other rows to h (3, n)."""
-    for i in range(past.shape[1]):
-        now[0, i] = 0.0
-        for j in range(past.shape[0]):
-            now[0, i] += rule.guess[j] * past[j, i]
-        for line in range(3):
-            h[line, i] = 0.0
-            for j in range(past.shape[0]):
-                h[line, i] += rule.past[line, j] * past[j, i]
-
-
-@inner
-def _finish(past, rule, h, scale, now):
-    """Complete the history at the new instant; efforts and reactions have no rates."""
-    for i in range(past.shape[1]):
-        moves = scale[i] > 0.0
-        now[1, i] = rule.new[0] * now[0, i] + h[0, i] if moves else 0.0
-        now[2, i] = rule.new[1] * now[0, i] + h[1, i] if moves else 0.0
-        now[3, i], now[4, i] = past[0, i], past[1, i]
-        now[5, i] = rule.new[2] * now[0, i] + h[2, i] if moves else 0.0
-
-
-@kernel
-def newton(system, past, rule, scale, tolerance, most, reach, inverse, known):
-    """
-    Go to the next instant.
-
-    Parameters
-    ----------
-    system : System
-    past : (6, B) float64
-        History, see `cosserat_ros.integrators`.
-    rule : Rule
-        Of the step; of statics, `STILL`.
-    scale : float64 array
-        Size of each unknown as strain; 0 for efforts and reactions.
-    tolerance, most : float, int
-        Error that may be left, as strain; iterations at which to give up.
-    reach : float
-        Largest update in one iteration: longer ones are shortened.
-    inverse : Inverse
-        Of an earlier tangent, if `known`; overwritten by the last one used. An inverse is kept
-        while each update is a small part of the one before (`SLOW`), and then made anew. The line
-        search measures by it too: a step is halved until the next update by the same inverse is
-        smaller than this one (Deuflhard's natural monotonicity test).
-
-    Returns
-    -------
-    now : (6, B) float64
-        History at the new instant; the old one if there is none.
-    status, iterations : int
-    size, worst : float
-        Of the last update, and of the residual before it.
-
-    """
-    system = borrowed(system)
-    n = past.shape[1]
-    P = 6 * system.platform.moves
-    cV, cA = rule.new[0], rule.new[1]
-    now, h = np.empty(past.shape), np.empty((3, n))
-    _follow(past, rule, now, h)
-    z, z_t, z_tt = now[0], now[1], now[2]
-    good, r, step, ones = np.empty(n), np.empty(n), np.empty(n), np.ones(n)
-    updates = Updates(np.zeros(1, dtype=np.int64), np.zeros((UPDATES, n)), np.empty(UPDATES))
-    k, B = inverse.block.shape[:2]
-    tangent = Tangent(
-        np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6)))
-    size, worst, shortened = np.inf, np.inf, 1.0
-    dz, fresh = np.zeros(n), False  # fresh: whether the inverse was made for the last update
-    for iteration in range(1, most + 1):
-        _line(h[0], cV, z, z_t)
-        _line(h[1], cA, z, z_tt)
-        building = not (known or fresh)
-        call(equations, system.code.equations, (
-            system, z, z_t, z_tt, cV, cA, building, r, tangent))
-        worst, previous = _size(r, ones), size
-        if not building:
-            apply_inverse(inverse, r, P, step)
-            size = _size(step, scale)
-            if fresh and not size < previous and shortened > SHORTEST:
-                shortened *= 0.5
-                _line(good, -shortened, dz, z)
-                size = previous
-                continue
-            known = known and size < SLOW * previous
-            if known:
-                known = _accelerate(updates, scale, step)
-                size = _size(step, scale)
-        fresh = not known
-        if fresh:
-            if not building:
-                building = not building  # numba would compile anew for a constant
-                call(equations, system.code.equations, (
-                    system, z, z_t, z_tt, cV, cA, building, r, tangent))
-            if not np.isfinite(worst):
-                return past, NOT_FINITE, iteration, size, worst
-            if not factorise(tangent, system.platform.moves, inverse):
-                return past, SINGULAR, iteration, size, worst
-            apply_inverse(inverse, r, P, step)
-            size = _size(step, scale)
-            known = size < NEAR
-            updates.made[0] = 0
-        if not np.isfinite(size):
-            return past, NOT_FINITE, iteration, size, worst
-        shortened = min(1.0, reach / size) if size > 0.0 else 1.0
-        for i in range(n):
-            good[i], dz[i] = z[i], step[i]
-        _line(good, -shortened, dz, z)
-        _remember(updates, step, scale, shortened)
-        # Where the updates end in rounding errors they no longer shrink.
-        stagnant = size < STAGNANT * tolerance and not size < 0.5 * previous
-        if _part_left(fresh, iteration == 1, size, previous) * size < tolerance or stagnant:
-            _finish(past, rule, h, scale, now)
-            return now, CONVERGED, iteration, size, worst
-    return past, RUNNING_OUT, most, size, worst

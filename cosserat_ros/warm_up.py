@@ -11,13 +11,15 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from .integrators import begin, STILL
 from .inverse import InverseStatics, Target
 from .inverse.compiled import actuator_lengths, solve_rows
 from .inverse.quadratic import Box, Linear, quadratic_step
 from .inverse.task import Task
-from .kernels import address
+from .kernels import address, compiled
 from .lie import hat, inverse_se3
 from .linearize import linearize
+from .newton import Inverse, newton
 from .parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .robot import MountedRod, Robot
 from .rod import Material, Segment
@@ -27,18 +29,21 @@ from .simulator import Load, Simulator
 from .solver import RodSolver
 from .stability import displacements, stability
 from .strain import discretise, StrainModes
-from .system import Inverse, remote_calls, Tangent
+from .system import remote_calls, Tangent
+
+RESIDUAL, TANGENT, WHOLE = 0, 1, 2  # of `remote_calls`
 
 
 def warm_up() -> None:
     """Do once what nodes do, with a robot of each kind; what is large, side by side."""
     with ProcessPoolExecutor(2, get_context('spawn')) as processes:
-        parts = [processes.submit(_compile_part, piece) for piece in range(2)]
-        others = processes.submit(_compile_others)
+        parts = [processes.submit(_compile_part, piece) for piece in (TANGENT, RESIDUAL)]
+        others = [processes.submit(_compile_newton)]
         for job in parts:
             job.result()
-        processes.submit(_exercise_first).result()
-        others.result()
+        others += [processes.submit(_compile_part, WHOLE), processes.submit(_compile_others)]
+        for job in others:
+            job.result()
     for robot in robots():
         _exercise(Simulator(robot))
 
@@ -46,8 +51,16 @@ def warm_up() -> None:
 def _compile_part(piece: int) -> None:
     """Compile a part of the equations."""
     solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
-    function, arguments = remote_calls(solver.uncompiled())[piece]
+    function, arguments = remote_calls(solver.present())[piece]
     address(function, *arguments)
+
+
+def _compile_newton() -> None:
+    """Compile Newton's method, which needs to know no more of the equations than their types."""
+    solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
+    one, square, cube = np.ones(1), np.ones((1, 1)), np.ones((1, 1, 1))
+    compiled(newton, solver.present(), begin(one, one, one), STILL, one, 1e-6, 1, 1.0,
+             Inverse(cube, cube, cube, square), False)
 
 
 def _compile_others() -> None:
@@ -64,11 +77,6 @@ def _compile_others() -> None:
                Inverse(cube, cube, cube, square), square, np.empty((1, 1)))
     quadratic_step(
         Linear(square, square, square, np.ones((3, 1))), Box(-one, one, one), *[one] * 7)
-
-
-def _exercise_first() -> None:
-    """Compile the equations of the whole, and their solver."""
-    Simulator(robots()[0]).statics()
 
 
 def robots() -> list[Robot]:

@@ -55,6 +55,15 @@ TOPICS = {
         '/diagnostics': 'residual, iterations, real-time factor, overruns, age of the command, '
                         'refused commands',
     },
+    'comparator': {
+        'real/tip_pose': 'the markers of the real robot: topics by parameter',
+        'real/joint_states': 'joints of the real robot',
+        'simulator/backbone': 'the simulated robot',
+        'joint_states': 'joints of the simulated robot',
+        '~/joint_errors': 'simulated less real joints, at the stamp, less the delay',
+        '~/ghost': 'the real robot in the frame of the simulated one: markers, rods, errors',
+        '/diagnostics': 'errors, delay and placement; what was bad, late or missing',
+    },
     'viewer': {
         '/tf': 'frames',
         '/tf_static': 'frames',
@@ -68,7 +77,9 @@ TOPICS = {
         '~/markers': 'the path, and the point on it that is wanted now',
     },
 }
-SERVICES = {'simulator': {'~/pause': 'true: stand still; false: go on'}}  # of types not ours
+SERVICES = {  # of types not ours
+    'simulator': {'~/pause': 'true: stand still; false: go on'},
+    'comparator': {'~/realign': 'find the place of the real robot anew, where it is estimated'}}
 HEAD = """# Nodes
 
 Written by `make docs` from the running nodes: do not edit. `~` is the node's own name, as in
@@ -150,8 +161,11 @@ def node_section(name: str, graph: Graph) -> str:
     """Return the section of a running node."""
     module = importlib.import_module(f'cosserat_ros.nodes.{name}')
     offered, words = graph.settled(name), dict(TOPICS.get(name, {}))
-    lines = [f'## {name}', '', summary(module), '', f'`ros2 run cosserat_ros {name}`', '',
-             '| | topic | type | |', '|---|---|---|---|']
+    lines = [f'## {name}', '', summary(module), '', f'`ros2 run cosserat_ros {name}`', '']
+    if offered['in'] or offered['out']:
+        lines += ['| | topic | type | |', '|---|---|---|---|']
+    else:
+        lines += ['Its topics are those of the robot, found as it runs.']
     for way in ('in', 'out'):
         for topic, kind in sorted(offered[way].items()):
             own = topic.replace(f'/{name}/', '~/', 1)

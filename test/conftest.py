@@ -1,5 +1,6 @@
 """What the tests share: a ROS domain of their own, and real processes that always end."""
 
+from contextlib import contextmanager
 import fcntl
 import os
 from pathlib import Path
@@ -74,27 +75,41 @@ class Running:
         self.process.wait()
 
 
-@pytest.fixture
-def start():
-    """Return a function that starts a command as a process; all end with the test."""
+@contextmanager
+def processes():
+    """
+    Give two functions that start processes, all of which end with the block.
+
+    One starts a command, the other a node of the package as ``ros2 run`` does.
+    """
     running = []
 
-    def start_process(*command, env=None):
+    def start_command(*command, env=None):
         running.append(Running([str(word) for word in command], env))
         return running[-1]
 
-    yield start_process
-    for process in running:
-        process.kill()
-
-
-@pytest.fixture
-def start_node(start):
-    """Return a function that starts a node of the package as ``ros2 run`` does."""
-    def start_process(node, *ros_arguments, env=None, **parameters):
+    def start_node_of_ours(node, *ros_arguments, env=None, **parameters):
         given = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
         from ament_index_python.packages import get_package_prefix
         executable = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / node
-        return start(executable, '--ros-args', *ros_arguments, *given, env=env)
+        return start_command(executable, '--ros-args', *ros_arguments, *given, env=env)
 
-    return start_process
+    try:
+        yield start_command, start_node_of_ours
+    finally:
+        for process in running:
+            process.kill()
+
+
+@pytest.fixture
+def start():
+    """Return a function that starts a command as a process; all end with the test."""
+    with processes() as (start_command, _):
+        yield start_command
+
+
+@pytest.fixture
+def start_node():
+    """Return a function that starts a node of the package; all end with the test."""
+    with processes() as (_, start_node_of_ours):
+        yield start_node_of_ours

@@ -130,6 +130,27 @@ def test_a_known_delay_is_found_within_a_part_of_a_sample(delay, rigid):
     assert found.samples > 400
 
 
+def test_a_delay_is_looked_for_about_another():
+    t = np.arange(0.0, 8.0, 0.02)
+    found = estimate_delay([Series(t, wander(t - 1.93))], [Series(t, wander(t))], 0.2, around=2.0)
+    assert_allclose(found.value, 1.93, atol=1e-3)
+
+
+def test_a_part_that_overlaps_tells_the_delay_or_nothing():
+    """However much of the simulated motion is forgotten: no delay wins by leaving samples out."""
+    t, told = np.arange(0.0, 6.0, 0.02), 0
+    for start in np.arange(0.0, 6.0, 0.1):
+        kept = np.arange(start, 12.0, 0.02)
+        simulated = Series(kept, wander(np.minimum(kept, 6.0)))
+        try:
+            found = estimate_delay([Series(t, wander(t - 0.083))], [simulated], 0.4)
+        except CannotAlign:
+            continue
+        told += 1
+        assert abs(found.value - 0.083) < 1e-3, start
+    assert 30 < told < 50
+
+
 def test_the_uncertainty_of_a_delay_is_that_of_many_trials():
     t = np.arange(0.0, 4.0, 0.02)
     simulated = [Series(t, wander(t))]
@@ -152,7 +173,7 @@ def test_what_does_not_tell_a_delay_is_refused_with_the_reason():
         (still, still, 'hardly moved'),
         (Series(t, 1.0 + rng.normal(0.0, 1e-3, (t.size, 3))), still, 'hardly moved'),
         (Series(t + 100.0, wander(t)), moving, 'do not overlap'),
-        (Series(t, wander(t - 0.6)), moving, 'nothing alike within 0.3 s'),
+        (Series(t, wander(t - 0.6)), moving, 'nothing alike within 0.3 s of 0 s'),
     ):
         with pytest.raises(CannotAlign, match=reason):
             estimate_delay([real], [simulated], 0.3)

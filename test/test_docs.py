@@ -37,6 +37,18 @@ def test_the_robot_of_the_page_is_one(tmp_path):
     assert arm.tip_pose()[0, 3] > 0.01
 
 
+def test_the_example_of_a_comparison_says_what_it_prints():
+    """Each line that prints says the numbers after it."""
+    page = (DOCS / 'hardware_in_the_loop.md').read_text()
+    code = re.search(r'```python\n(.*?)```', page, re.S)[1]
+    ran = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True, timeout=100)
+    said = re.findall(r'^print.*# (.*) [sm]$', code, re.M)
+    for line, numbers in zip(ran.stdout.splitlines(), said, strict=True):
+        shown = [float(x) for x in re.findall(r'-?[\d.]+(?:e-?\d+)?', line)]
+        assert shown == pytest.approx([float(x) for x in numbers.split(',')], abs=2e-4)
+
+
 def test_every_part_of_a_robot_is_on_the_page():
     """Every dataclass that a file can have has its table."""
     named = set(re.findall(r'<!-- fields: (\w+) -->', (DOCS / 'robots.md').read_text()))

@@ -55,6 +55,17 @@ def test_an_edit_of_a_callee_in_another_file_is_seen(library):
     assert run(library) == (30.0, 0)
 
 
+def test_a_cache_of_types_that_are_no_more_is_made_anew(library):
+    pair = 'from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    x: float\n'
+    caller = CALLER.replace('import f', 'import f, Pair').replace('f(x)', 'f(x.x)').replace(
+        'g(1.0)', 'g(Pair(1.0))')
+    for name in ('Pair', 'Couple'):
+        (library / 'callee.py').write_text((pair + CALLEE.format('1.0')).replace('Pair', name))
+        (library / 'caller.py').write_text(caller.replace('Pair', name))
+        assert run(library) == (20.0, 0)
+        assert run(library) == (20.0, 1)
+
+
 def test_a_disk_that_cannot_be_written_costs_only_the_cache(library):
     shutil.rmtree(library / '__pycache__', ignore_errors=True)
     (library / '__pycache__').write_text('a file in the way of the folder')

@@ -1,5 +1,7 @@
 """Two robots compared while they move: what is given in is found, and nothing breaks it."""
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 from numpy.testing import assert_allclose
 import pytest
@@ -7,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from test_alignment import SHIFT, TURN, wander
 
 from cosserat_ros.compare.alignment import Alignment
-from cosserat_ros.compare.live import LiveComparison, Settings
+from cosserat_ros.compare.live import FITS, LiveComparison, Settings
 from cosserat_ros.errors import InvalidModel
 
 SIZES = 0.4, 0.7, 1.0  # of the motion of three markers
@@ -143,6 +145,32 @@ def test_a_recording_that_begins_again_is_compared_again():
     assert comparison.shape.largest < 1e-3
 
 
+def test_what_is_known_stays_when_the_real_robot_is_gone():
+    comparison = LiveComparison(3, 0.2, Settings(span=4.0))
+    run(comparison, 0.0, 5.0, delay=0.06)
+    found = comparison.delay
+    assert abs(found.value - 0.06) < 0.05 * PERIOD
+    for t in np.arange(5.0, 15.0, PERIOD):
+        comparison.simulate(t, poses(5.0))
+        assert not comparison.due and not comparison.line_up()
+    assert comparison.delay is found
+
+
+def test_measurements_that_come_late_are_compared_as_well():
+    """By as much as is kept, as from a slow camera or over a slow net."""
+    comparison = LiveComparison(3, 0.2, Settings(fit='rigid', span=4.0))
+    for t in np.arange(0.0, 9.0, PERIOD):
+        comparison.simulate(t, poses(t))
+        if t > 3.0:
+            for k, pose in enumerate(seen(t - 3.0, delay=0.06, turn=TURN)):
+                comparison.measure(k, t - 3.0, pose)
+            if comparison.due:
+                comparison.line_up()
+            comparison.compare()
+    assert comparison.placement_kept and abs(comparison.delay.value - 0.06) < 0.05 * PERIOD
+    assert comparison.shape.rmse < 2e-4 and comparison.shape.samples > 50
+
+
 def test_a_robot_that_is_not_simulated_is_not_compared():
     comparison = LiveComparison(3, 0.2, Settings(rate=50.0))
     for t in np.arange(0.0, 3.0, PERIOD):
@@ -156,11 +184,36 @@ def test_a_robot_that_is_not_simulated_is_not_compared():
     assert_allclose(comparison.lead, 2.98 - 5.0)
 
 
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
+TIMES = st.floats(-10.0, 10.0) | NUMBERS
+
+
+@hypothesis.settings(deadline=None, max_examples=60)
+@hypothesis.given(
+    st.lists(st.tuples(st.integers(-1, 1), TIMES, st.lists(NUMBERS, min_size=7, max_size=7)),
+             max_size=40), st.sampled_from(FITS), st.booleans())
+def test_nothing_that_is_measured_breaks_it(samples, fit, orientations):
+    """Whatever comes, at whatever times: numbers that come out are finite."""
+    comparison = LiveComparison(2, 0.2, Settings(
+        fit=fit, orientations=orientations, longest_gap=2.0))
+    for marker, time, numbers in samples:
+        if marker < 0:
+            comparison.simulate(time, [numbers, numbers[::-1]])
+        else:
+            comparison.measure(marker, time, numbers)
+        comparison.line_up()
+        for instant in comparison.compare():
+            assert all(np.isfinite(part).all() for part in instant)
+            assert np.isfinite([comparison.shape.rmse, comparison.shape.largest]).all()
+        assert np.isfinite(comparison.present_delay)
+
+
 @pytest.mark.parametrize(('wrong', 'words'), [
     ({'fit': 'loose'}, 'fit must be one of: known, rigid, scaled'),
     ({'span': 0.0}, 'span must be'), ({'rate': np.nan}, 'rate must be'),
     ({'longest_delay': 3.0}, 'longest_delay must be at most a quarter of the span, 10 s, got 3'),
     ({'longest_gap': 9.0}, 'longest_gap must be at most'),
+    ({'delay': -9.0}, 'delay must be at most'),
     ({'find_delay': 'yes'}, 'find_delay must be true or false')])
 def test_settings_that_make_no_sense_are_refused_by_name(wrong, words):
     with pytest.raises(InvalidModel, match=words):

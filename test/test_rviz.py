@@ -40,7 +40,8 @@ def classes(node):
 
 
 def test_every_file_is_looked_at():
-    assert {path.stem for path in (ROOT / 'rviz').glob('*.rviz')} == {*ROBOTS, 'two_arms'}
+    assert {path.stem for path in (ROOT / 'rviz').glob('*.rviz')} == {
+        *ROBOTS, 'compare', 'two_arms'}
 
 
 @pytest.mark.parametrize('path', sorted((ROOT / 'rviz').glob('*.rviz')), ids=lambda p: p.stem)
@@ -85,6 +86,16 @@ def test_a_file_shows_what_the_robot_publishes(name):
     robot, length = ROBOTS[name]
     with simulator(robot=robot) as (driver, _):
         check(read(ROOT / 'rviz' / f'{name}.rviz'), driver, length)
+
+
+def test_the_file_of_a_comparison_shows_both_robots(start_node):
+    start_node('comparator')
+    with simulator() as (driver, _):
+        assert driver.spin_until(lambda: driver.node.count_publishers('/comparator/ghost'), 30.0)
+        config = read(ROOT / 'rviz' / 'compare.rviz')
+        check(config, driver, 0.24)
+    topics = {d['Topic']['Value'] for d in config['Displays'] if 'Topic' in d}
+    assert topics == {'simulator/markers', 'comparator/ghost'}
 
 
 def test_the_file_of_two_robots_shows_both():

@@ -20,12 +20,15 @@ from ..checked import check_number
 from ..errors import CosseratError, InvalidModel
 
 PLACE, POSE = 3, 7   # numbers of a sample
+LARGEST = 1e9        # number that is one: the square of a greater one may not be
+SHORTEST = 1e-6      # length of a quaternion that is one
 BACK = 0.5           # [s] that a stamp is before the last one, when the clock was set back
 COARSEST = 400       # delays that are tried before the best is refined
 REFINEMENTS = 4      # times that the best delay is
 VAGUEST = 0.1        # of the delays searched, that one may be uncertain by
 THINNEST = 1e-6      # width of points to their length, below which they are on a line
-FEWEST = 8           # samples that a delay is told from
+FEWEST = 8           # samples that a delay is told from,
+ENOUGH = 0.3         # and the part of those given
 
 
 class CannotAlign(CosseratError):
@@ -46,7 +49,7 @@ class Counts:
     """What came into a buffer, and what did not."""
 
     taken: int = 0
-    not_finite: int = 0    # NaN, infinity, a quaternion of length zero
+    not_finite: int = 0    # NaN, infinity or as good as that, a quaternion of no length
     out_of_order: int = 0  # stamps that are not after the one before
     dropouts: int = 0      # times that nothing came for longer than is interpolated over
     clock_jumps: int = 0   # stamps so far off that all before was forgotten
@@ -63,7 +66,7 @@ class TimeBuffer:
     Parameters
     ----------
     size : int
-        Numbers of a sample: 3 for places, 7 for poses.
+        Numbers of a sample: 3 for places (or any three), 7 for poses.
     span : float
         Time for which samples are kept [s].
     longest_gap : float
@@ -86,11 +89,12 @@ class TimeBuffer:
 
     def add(self, time: float, values: ArrayLike) -> bool:
         """Keep a sample; tell whether it was good."""
-        sample = np.asarray(values, dtype=float)
+        sample = np.array(values, dtype=float)
         if sample.shape != (self.size,):
             raise InvalidModel('values', values, f'{self.size} numbers')
-        rotated = self.size == PLACE or np.abs(sample[PLACE:]).max() > 0.0
-        if not (math.isfinite(time) and np.isfinite(sample).all() and rotated):
+        good = math.isfinite(time) and bool((np.abs(sample) <= LARGEST).all())
+        length = float(np.linalg.norm(sample[PLACE:])) if good and self.size == POSE else 1.0
+        if not good or length < SHORTEST:
             self.counts.not_finite += 1
             return False
         if self._times:
@@ -103,6 +107,7 @@ class TimeBuffer:
                 return False
             elif passed > self.longest_gap:
                 self.counts.dropouts += 1
+        sample[PLACE:] /= length
         self._times.append(time)
         self._values.append(sample)
         self.counts.taken += 1
@@ -126,6 +131,8 @@ class TimeBuffer:
         k = bisect_left(self._times, time)
         if k == len(self._times):
             return None
+        if self._times[k] == time:
+            return self._values[k].copy()
         near = slice(max(k - 1, 0), k + 1)
         known = Series(np.array(self._times[near]), np.array(self._values[near]))
         values, there = interpolate(known, np.array([time]), self.longest_gap)
@@ -206,7 +213,7 @@ class Delay(NamedTuple):
 
 def estimate_delay(
     real: Sequence[Series], simulated: Sequence[Series], most: float, *, rigid: bool = False,
-    with_scale: bool = False, longest_gap: float = math.inf,
+    with_scale: bool = False, around: float = 0.0, longest_gap: float = math.inf,
 ) -> Delay:
     """
     Find the delay for which two motions are most alike.
@@ -221,12 +228,14 @@ def estimate_delay(
         Places of the same points, one series per point; their stamps need not agree. The simulated
         ones are interpolated, so they should be the cleaner.
     most : float
-        Greatest delay, either way, that is looked for [s]; less than half the period of a motion
-        that repeats itself.
+        By how much the delay may be off `around`, either way [s]; less than half the period of a
+        motion that repeats itself.
     rigid : bool
         Whether also a rotation between the two is unknown.
     with_scale : bool
         Whether then a scale is, too.
+    around : float
+        About which delay is searched [s].
     longest_gap : float
         Time between two simulated samples over which is interpolated [s].
 
@@ -241,26 +250,32 @@ def estimate_delay(
 
     """
     check_number('most', most, above=0.0, unit='s')
+    check_number('around', around, unit='s')
     if len(real) != len(simulated):
         raise InvalidModel('simulated', len(simulated), f'as many series as real, {len(real)}')
     pairs = [(a, b) for a, b in zip(real, simulated) if len(a.times) and len(b.times) > 1]
-    count = sum(len(a.times) for a, _ in pairs)
-    if count < FEWEST:
-        raise CannotAlign(f'a delay is told from at least {FEWEST} samples, got {count}')
+    given = sum(len(a.times) for a, _ in pairs)
+    if given < FEWEST:
+        raise CannotAlign(f'a delay is told from at least {FEWEST} samples, got {given}')
     step = max(float(np.median(np.concatenate([np.diff(b.times) for _, b in pairs]))),
                2.0 * most / COARSEST)
+    # All delays are judged by the same samples, or those that leave out the worst would win.
+    pairs = [(_between(a, b.times[0] + around + most + 2.0 * step,
+                       b.times[-1] + around - most - 2.0 * step), b) for a, b in pairs]
+    count = sum(len(a.times) for a, _ in pairs)
+    if count < max(FEWEST, ENOUGH * given):
+        raise CannotAlign('the two recordings do not overlap in time by enough')
 
     def misfits(delays: np.ndarray) -> tuple[np.ndarray, int]:
         """Return mean squares (K,) [m^2] over the samples that all delays share, and how many."""
         return _misfits(pairs, delays, longest_gap, rigid, with_scale)
 
-    tried = np.arange(-math.ceil(most / step), math.ceil(most / step) + 1) * step
+    tried = around + np.arange(-math.ceil(most / step), math.ceil(most / step) + 1) * step
     shares = [misfits(tried[k:k + 1]) for k in range(len(tried))]
-    enough = max(FEWEST, 0.3 * count)
-    squares = np.array([c[0] if n >= enough else math.inf for c, n in shares])
+    squares = np.array([c[0] if n >= ENOUGH * count else math.inf for c, n in shares])
     best = int(np.argmin(squares))
     if not np.isfinite(squares[best]):
-        raise CannotAlign('the two recordings do not overlap in time by enough')
+        raise CannotAlign('the simulated motion has too many gaps')
     delay = tried[best]
     # Three delays one step apart err alike by interpolation, so their parabola does not.
     for _ in range(REFINEMENTS):
@@ -269,9 +284,9 @@ def estimate_delay(
         if n < FEWEST or not bend > 1e-12 * middle:
             raise CannotAlign('the motion does not tell a delay: the robot hardly moved')
         delay += step * float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0))
-    if abs(delay) > most:
-        raise CannotAlign(f'nothing alike within {most:g} s: the delay is greater, or it is '
-                          'another motion')
+    if abs(delay - around) > most:
+        raise CannotAlign(f'nothing alike within {most:g} s of {around:g} s: it is another delay, '
+                          'or another motion')
     curvature = bend / step ** 2  # [m^2/s^2]
     least = max(middle, 0.0)
     uncertainty = math.sqrt(2.0 * least / (3.0 * n * curvature))
@@ -279,6 +294,12 @@ def estimate_delay(
         raise CannotAlign(f'the motion tells the delay only to {uncertainty:.2g} s: the robot '
                           'hardly moved, or it is another motion')
     return Delay(float(delay), uncertainty, math.sqrt(least), n)
+
+
+def _between(series: Series, first: float, last: float) -> Series:
+    """Return the samples from one time to another [s]."""
+    there = (series.times >= first) & (series.times <= last)
+    return Series(series.times[there], series.values[there])
 
 
 def _misfits(

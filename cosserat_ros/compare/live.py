@@ -40,6 +40,7 @@ MOST_SAMPLES = 2000  # that delay and placement are told from: more cost time, a
 VAGUEST = 0.1        # [rad] that a placement may be uncertain by to be used,
 SETTLED = 0.02       # [rad] and to be kept
 FULL = 0.9           # of the span, that a placement must be told from to be kept
+OFTEN = 0.25         # of the span, between estimates
 WAITING = 10_000     # measurements that may wait for the simulated robot
 
 
@@ -56,9 +57,9 @@ class Settings(Checked):
     find_delay : bool
         Whether the delay is estimated.
     delay : float
-        The delay, or a first guess of it [s].
+        The delay, or a guess of it [s].
     longest_delay : float
-        That is looked for, either way [s].
+        By how much the guess may be off, either way [s].
     span : float
         Time for which samples are kept, and from which delay and placement are told [s].
     longest_gap : float
@@ -84,8 +85,8 @@ class Settings(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ('longest_delay', 'longest_gap'):
-            if getattr(self, name) > 0.25 * self.span:
+        for name in ('delay', 'longest_delay', 'longest_gap'):
+            if abs(getattr(self, name)) > 0.25 * self.span:
                 raise InvalidModel(
                     name, getattr(self, name), f'at most a quarter of the span, {self.span:g} s')
 
@@ -124,9 +125,10 @@ class LiveComparison:
         check_number('length', length, above=0.0, unit='m')
         self.settings = settings
         self._size = POSE if settings.orientations else PLACE
+        # Measurements may come late: what was simulated is kept for longer.
         self._real, self._simulated = (
-            [TimeBuffer(self._size, settings.span, settings.longest_gap) for _ in range(markers)]
-            for _ in range(2))
+            [TimeBuffer(self._size, span, settings.longest_gap) for _ in range(markers)]
+            for span in (settings.span, 2.0 * settings.span))
         self.errors = [RunningError(length, settings.window) for _ in range(markers)]
         self.shape = RunningError(length, settings.window)
         self.delay: Optional[Delay] = None  # as estimated last
@@ -137,6 +139,7 @@ class LiveComparison:
         self.uncompared = 0  # measurements of times at which nothing was simulated
         self._instants: deque[float] = deque()
         self._last = -math.inf  # [s] of the measurements that were or wait to be compared
+        self._lined_up = -math.inf, 0  # newest measurement [s] at the last time, and their number
 
     @property
     def tip(self) -> RunningError:
@@ -164,8 +167,12 @@ class LiveComparison:
     @property
     def lead(self) -> float:
         """By how much the newest measurement is after the newest simulated shape [s]; or zero."""
-        lead = max(b.newest for b in self._real) - self._simulated[0].newest
+        lead = self._newest - self._simulated[0].newest
         return lead if math.isfinite(lead) else 0.0
+
+    @property
+    def _newest(self) -> float:
+        return max(buffer.newest for buffer in self._real)
 
     # --- What comes in --------------------------------------------------------------------------
 
@@ -244,8 +251,17 @@ class LiveComparison:
 
     # --- How they lie to each other -------------------------------------------------------------
 
+    @property
+    def due(self) -> bool:
+        """Whether so much was measured that `line_up` should be called, however fast it came."""
+        return abs(self._newest - self._lined_up[0]) > OFTEN * self.settings.span
+
     def line_up(self) -> bool:
         """Estimate anew what is not given, from the last span of time; tell if it changed much."""
+        now = self._newest, self.total().taken
+        if now == self._lined_up:
+            return False
+        self._lined_up = now
         real = [_thinned(b.series(), MOST_SAMPLES // len(self._real)) for b in self._real]
         simulated = [b.series() for b in self._simulated]
         changed = False
@@ -265,7 +281,8 @@ class LiveComparison:
         try:
             self.delay = estimate_delay(
                 real, simulated, self.settings.longest_delay, rigid=kept is None,
-                with_scale=self.settings.fit == 'scaled', longest_gap=self.settings.longest_gap)
+                with_scale=self.settings.fit == 'scaled', around=self.settings.delay,
+                longest_gap=self.settings.longest_gap)
         except CannotAlign as reason:
             self.delay_fault = str(reason)
             return False
@@ -294,9 +311,9 @@ class LiveComparison:
             return False
         self.placement, self.placement_fault = found, ''
         delay_settled = self.delay is not None or not self.settings.find_delay
+        passed = float(np.ptp(np.concatenate(times)))
         self.placement_kept = (
-            delay_settled and found.uncertainty < SETTLED
-            and np.ptp(np.concatenate(times)) > FULL * self.settings.span)
+            delay_settled and found.uncertainty < SETTLED and passed > FULL * self.settings.span)
         return True
 
     def place_again(self) -> None:

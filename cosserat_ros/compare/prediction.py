@@ -132,7 +132,8 @@ class _Follower:
 
     def start(self) -> None:
         """Begin to move, with the acceleration that the loads ask for."""
-        self.sim.solver.start(self.sim.system().loads)
+        self.sim.system()  # rods as they are now
+        self.sim.solver.start(self.sim.loads)
 
     def unbalance(
         self, z: np.ndarray, R: np.ndarray, z_t: np.ndarray | None = None,
@@ -145,10 +146,10 @@ class _Follower:
             return unbalance(sim.system(), z, z_t, z_tt)
         if self._system is None:
             sim.stand(z, R)
-            free = sim.model.fed(sim.leg_lengths)
-            self._system = sim.system()._replace(loads=sim.solver.system(sim.loads).loads)
-            self._system = self._system._replace(
-                rods=self._system.rods._replace(elastic=free.elastic))
+            system, free = sim.system(), sim.model.feeding.fed(sim.leg_lengths)
+            self._system = system._replace(
+                rods=system.rods._replace(elastic=free.elastic),
+                loads=system.loads._replace(stress=sim.loads.stress + free.stress))
         system = self._system._replace(drives=sim.model.drives(sim.commands))
         return unbalance(system, z, z_t, z_tt) + sim.hysteresis.force(z)
 

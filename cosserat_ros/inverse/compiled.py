@@ -9,7 +9,7 @@ import numpy as np
 from ..actuators import lengths_and_gradients
 from ..kernels import inner, kernel
 from ..kinematics import kinematics, rotate, turn_columns
-from ..system import apply_inverse, factorise
+from ..newton import apply_inverse, factorise
 
 
 class Station(NamedTuple):
@@ -100,7 +100,7 @@ def station_motion(d, base, q, station, offset, wanted):
     x, n = kinematics(d, base, q, still, still), 0
     psi = np.zeros((0, 3, 0))
     if wanted:
-        n, psi = q.size, turn_columns(d, x, 0.0, 0.0, held)[0]
+        n, psi = q.size, turn_columns(d, x, 0.0, 0.0, held, True, None)[0]
     p, R, J = base.p.copy(), np.zeros((3, 3)), np.zeros((6, n))
     for k in range(d.s.size):
         share = station.share[k]

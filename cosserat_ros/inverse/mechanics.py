@@ -9,18 +9,13 @@ import numpy as np
 
 from ..actuators import Drives, EFFORT
 from ..integrators import begin, STILL
+from ..kernels import Direct
+from ..linearize import reduced, slopes
+from ..newton import CONVERGED, Inverse, newton
 from ..parts import Leg
 from ..sensitivity import LegColumns, ways_to_fall
 from ..simulator import Simulator
-from ..system import (
-    CONVERGED,
-    equations,
-    Inverse,
-    newton,
-    System,
-    Tangent,
-    unbalance_and_jacobian,
-)
+from ..system import equations, System, Tangent, unbalance_and_jacobian
 from .compiled import actuator_lengths, solve_rows
 
 
@@ -52,6 +47,7 @@ class Mechanics:
         self._inverse = Inverse(*(np.zeros(shape) for shape in shapes))
         self._rows = np.zeros((1 + len(self.names), size))
         self.scale = np.array(sim.solver.strain_scale)
+        self._equations, self._solve_rows = Direct(equations), Direct(solve_rows)
         self._taken: tuple[Any, Any] | None = None
         self.take()
 
@@ -71,11 +67,11 @@ class Mechanics:
         if self._taken is not None and all(a is b for a, b in zip(self._taken, taken)):
             return
         self._taken = taken
-        self._stress = system.loads.stress
+        self._stress = sim.loads.stress
         self.described = sim.model.drives(sim.commands)
-        self._system = system._replace(drives=self.described._replace(
+        self._system = self._feed(system._replace(drives=self.described._replace(
             kind=np.full_like(self.described.kind, EFFORT),
-            command=np.zeros_like(self.described.command)))
+            command=np.zeros_like(self.described.command))))
 
     def stand(self, R: np.ndarray) -> None:
         """Count the platform's turn from R on, and begin anew."""
@@ -89,7 +85,11 @@ class Mechanics:
         if self._legs is None:
             return system
         self._lengths[self._fed_rods] = u[self.leg]
-        fed = self.sim.model.fed(self._lengths)
+        return self._feed(system)
+
+    def _feed(self, system: System) -> System:
+        """Return the system with legs of the present lengths, and no friction of tendons."""
+        fed = self.sim.model.feeding.fed(self._lengths)
         return system._replace(
             rods=system.rods._replace(elastic=fed.elastic, inertia=fed.inertia),
             loads=system.loads._replace(stress=self._stress + fed.stress))
@@ -101,7 +101,8 @@ class Mechanics:
         None where the tangent is singular.
         """
         system, rows = self.actuate(u), self._rows
-        equations(system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
+        self._equations(
+            system, z, self.still, self.still, 0.0, 0.0, True, self.r, self.tangent)
         rows[0] = self.r
         rows[1 + self._pulled, self.row[self._pulled]] = -1.0
         if self._legs is not None:
@@ -110,15 +111,17 @@ class Mechanics:
             columns = self._legs.columns(z, self._lengths, self._weights)
             rows[1 + np.flatnonzero(self.leg)] = columns[self._fed_rods]
         out = np.empty_like(rows)
-        found = solve_rows(self.tangent, system.platform.moves, True, self._inverse, rows, out)
+        found = self._solve_rows(
+            self.tangent, system.platform.moves, True, self._inverse, rows, out)
         return (-out[0], -out[1:]) if found else None
 
     def settling(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the way to the equilibrium under u by the last tangent, nearly."""
         system = self.actuate(u)
-        equations(system, z, self.still, self.still, 0.0, 0.0, False, self.r, self.tangent)
-        solve_rows(self.tangent, system.platform.moves, False, self._inverse, self.r[None],
-                   self._step)
+        self._equations(
+            system, z, self.still, self.still, 0.0, 0.0, False, self.r, self.tangent)
+        self._solve_rows(
+            self.tangent, system.platform.moves, False, self._inverse, self.r[None], self._step)
         return -self._step[0]
 
     def strain(self, step: np.ndarray) -> float:
@@ -147,8 +150,8 @@ class Mechanics:
         stiffer, which is looked at where it matters.
         """
         if self._system.platform.moves:
-            equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
-                      self.tangent)
+            self._equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
+                            self.tangent)
         if self._stands_under_efforts():
             return True
         if drives is None:
@@ -156,6 +159,13 @@ class Mechanics:
         system = self.actuate(u)._replace(drives=drives)
         K = unbalance_and_jacobian(system, z, self.still, self.still, 0.0, 0.0)[1]
         return ways_to_fall(K, self.sim.solver) == 0
+
+    def way_to_fall(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the change of z, of strain 1, by which an equilibrium under u is left first."""
+        tangents = slopes(self.actuate(u), z, self.still, self.still)
+        part = reduced(tangents, self.sim.solver.moves)
+        mode = part.basis @ np.linalg.eigh(0.5 * (part.stiffness + part.stiffness.T))[1][:, 0]
+        return mode / self.strain(mode)
 
     def _stands_under_efforts(self) -> bool:
         """

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels import Direct
 from .limits import Limits, Measured
 from .mechanics import Mechanics
 from .quadratic import Linear, quadratic_step
@@ -37,6 +38,8 @@ CONTRACTION = 0.5   # of a step down, that the way back to equilibrium may be
 NEAR = 1e-2         # step down, as strain, after which a linearisation is good for the next
 PENALTY = 100.0     # of violated limits of commands, in the merit
 STIFFEST = 1e8      # lam, at which there is no way down
+
+_quadratic_step = Direct(quadratic_step)
 
 
 class Phase(NamedTuple):
@@ -122,7 +125,7 @@ class Search:
         if phase.pulled:
             pull = phase.mu * self._pull * self._away(point.u, point.u, phase)
         box, further = self.limits.gaps(point.measured, point.z, point.u, point.settle)
-        return Step(*quadratic_step(
+        return Step(*_quadratic_step(
             point.linear, box, further, point.u, point.error, point.settle,
             phase.mu * self._pull ** 2 + lam, pull, self.mechanics.scale))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,10 @@ STARTS = ('last', 'present', 'rest')
 MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
 FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
+SAME = 1e-6         # strain between equilibria that are one
+KICKS = 2.0, -2.0, 4.0, -4.0  # strain along the way to fall, from where it may fall elsewhere
+
+Start = tuple[np.ndarray, np.ndarray, np.ndarray]  # z, u, and the attitude R of `Result`
 
 
 class Result(NamedTuple):
@@ -58,7 +62,7 @@ class InverseStatics:
         rods = self.sim.robot.rods.values()
         self.length = max(rod.length for rod in rods)
         self.mechanics = Mechanics(self.sim)
-        self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._last: Start | None = None
         self._stations: dict[tuple[int, float], Station] = {}
         self._sizes = self._measured()
 
@@ -82,8 +86,8 @@ class InverseStatics:
 
     # --- Starts ---
 
-    def _rest(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return z, u and the platform's attitude of the robot at rest under its loads."""
+    def _rest(self) -> Start:
+        """Return the robot at rest under its loads."""
         sim, before = self.sim, self.sim.snapshot()
         wrench = sim.solver.system(sim.loads).platform.wrench
         try:
@@ -96,14 +100,14 @@ class InverseStatics:
         finally:
             sim.go_to(before)
 
-    def _present(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _present(self) -> Start:
         sim, mechanics = self.sim, self.mechanics
         z, system = sim.solver.z.copy(), sim.system()
         u = np.where(mechanics.leg, [sim.reached(name) for name in mechanics.names],
                      z[mechanics.row])
         return z, u, system.platform.R.copy()
 
-    def _start(self, start: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _start(self, start: str) -> Start:
         if start == 'last' and self._last is not None:
             return self._last
         if start == 'rest':
@@ -112,6 +116,20 @@ class InverseStatics:
         self.mechanics.stand(R)
         z, stands = self.mechanics.equilibrium(z, u)  # it may move
         return (z, u, R) if stands else self._rest()
+
+    def _fallen(self, unstable: Start) -> Iterator[Start]:
+        """Yield stable equilibria of the same actuation, found by kicks from an unstable one."""
+        z, u, R = unstable
+        mechanics, found = self.mechanics, [z]
+        mechanics.stand(R)
+        mode = mechanics.way_to_fall(z, u)
+        for kick in KICKS:
+            mechanics.stand(R)
+            there, stands = mechanics.equilibrium(z + kick * mode, u)
+            new = all(mechanics.strain(there - other) > SAME for other in found)
+            found.append(there)
+            if stands and new and mechanics.is_stable(there, u, None):
+                yield there, u, R
 
     # --- Solving ---
 
@@ -151,7 +169,8 @@ class InverseStatics:
         for way in _ways(start, damping):
             if way.search == 'keep' and not falls:
                 continue
-            result, u = self._attempt(task, limits, goal, damping, way)
+            result, u = self._attempt(
+                task, limits, goal, damping, self._start(way.start), way.search)
             iterations += result.iterations
             if best is None or _total(result, self.length) < _total(best[0], self.length):
                 best = result, u
@@ -161,10 +180,16 @@ class InverseStatics:
             falls = falls or result.message == FALLS
         assert best is not None
         if best[0].message == FALLS:
+            for fallen in self._fallen((best[0].z, best[1], best[0].R)):
+                result, u = self._attempt(task, limits, goal, damping, fallen, 'approach')
+                iterations += result.iterations
+                if result.met:
+                    self._last = result.z, u, result.R
+                    return result._replace(iterations=iterations)
             self._last = None
             return best[0]._replace(iterations=iterations)
-        self._last = best[0].z, best[1], best[0].R
-        calm = self._attempt(task, limits, goal, max(damping, SLUGGISH), Way('last', 'descend'))
+        calm = self._attempt(task, limits, goal, max(damping, SLUGGISH),
+                             (best[0].z, best[1], best[0].R), 'descend')
         iterations += calm[0].iterations
         if calm[0].converged:
             best = calm
@@ -172,21 +197,21 @@ class InverseStatics:
         return best[0]._replace(iterations=iterations)
 
     def _attempt(
-        self, task: Task, limits: Limits, goal: str, damping: float, way: Way,
+        self, task: Task, limits: Limits, goal: str, damping: float, start: Start, how: str,
     ) -> tuple[Result, np.ndarray]:
-        """Return what is found on one way, and u."""
+        """Return what is found from a start in one way, see `Way`, and u."""
         mechanics = self.mechanics
-        z, u, R = self._start(way.start)
+        z, u, R = start
         mechanics.stand(R)
         aim = mechanics.rest_actuation if goal == 'least_effort' else self._present()[1]
         search = Search(mechanics, task, limits, self._sizes, aim, R)
         inside = np.clip(u, limits.least, limits.most)
         if (inside != u).any():
             z, _ = mechanics.equilibrium(z, inside)
-        if way.search == 'descend':
+        if how == 'descend':
             z, u, converged = search.descend(z, inside, damping)
         else:
-            z, u, converged = search.approach(z, inside, damping, way.search != 'keep')
+            z, u, converged = search.approach(z, inside, damping, how != 'keep')
         return self._result(task, limits, search, z, u, converged), u
 
     def _result(

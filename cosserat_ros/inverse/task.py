@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checked import check_number, check_vector
 from ..errors import InvalidModel, UnknownName
+from ..kernels import Direct
 from ..lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
 from ..model import Stations
 from ..parts import Pose
@@ -17,6 +18,8 @@ from ..simulator import Simulator
 from .compiled import Station, station_motion
 
 HERE = np.eye(4)
+
+_station_motion = Direct(station_motion)
 
 
 class Target(NamedTuple):
@@ -102,7 +105,7 @@ class Task:
         if aim.station is not None:
             solver, i = self.sim.solver, aim.rod
             q = solver.q_places[i]
-            p, R, own = station_motion(
+            p, R, own = _station_motion(
                 solver.rods[i], solver.bases[i], z[q], aim.station, aim.offset, wanted)
             if wanted:
                 J[:, q] = own

@@ -109,9 +109,10 @@ class CommandTopics:
 
     def _take_trajectory(self, message: JointTrajectory) -> None:
         stamp = nanoseconds(message.header.stamp)
+        start = self._stepper.instant.snapshot.time  # to read it takes longer than a step
         delay = self._stepper.delay(stamp) if stamp else 0.0
         self._stepper.follow(read_trajectory(
-            self._robot, message, self._stepper.commands(), delay))
+            self._robot, message, self._stepper.commands(), delay), start)
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         frame = message.header.frame_id

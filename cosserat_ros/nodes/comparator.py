@@ -15,7 +15,6 @@ from diagnostic_msgs.msg import DiagnosticArray, KeyValue
 import numpy as np
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
@@ -25,15 +24,21 @@ from visualization_msgs.msg import MarkerArray
 from cosserat_ros.msg import Alignment, Backbone, Comparison
 
 from ..compare import alignment
-from ..compare.live import Instant, LiveComparison, Settings
+from ..compare.live import IDENTITY, Instant, LiveComparison, Settings
 from ..errors import CosseratError, InvalidModel
 from .comparison_messages import alignment_message, comparison_message, diagnosis
-from .conversions import nanoseconds, pose_numbers, time_message
-from .frame_tree import matrix
+from .conversions import nanoseconds, time_message
 from .ghost import Ghost
 from .joints import FORWARDED, Forwarding, JointErrors
-from .marker_places import layout, MarkerPlaces, read_places
-from .measurements import KINDS, Measurements, SENSOR_QOS
+from .marker_places import check_shape, layout, MarkerPlaces, read_places
+from .measurements import (
+    KINDS,
+    Measurements,
+    moved,
+    SENSOR_QOS,
+    SIMULATED_QOS,
+    topic_name,
+)
 from .parameters import declare, Parameter
 from .process import run
 from .robot_publisher import LATCHED_QOS, STATE_QOS
@@ -65,11 +70,12 @@ PARAMETERS = (
                 range=(-1000.0, 1000.0)) for axis in ('x', 'y', 'z')),
     *(Parameter(angle, 0.0, 'of that frame, about the fixed axes x, y, z of base_link in this '
                 'order [rad]', range=(-10.0, 10.0)) for angle in ('roll', 'pitch', 'yaw')),
-    Parameter('measuring_frame', 'world', 'that measured frames are seen from, unless "tf"'),
+    Parameter('measuring_frame', 'world', 'frame that measured frames are seen from; '
+              'with alignment "tf", base_link is'),
     Parameter('find_delay', True, 'estimate the delay of the real robot after the simulated one'),
-    Parameter('delay', 0.0, 'that delay, or a first guess of it [s]', range=(-100.0, 100.0)),
-    Parameter('longest_delay', 0.5, 'delay, either way, that is looked for; less than half the '
-              'period of a motion that repeats itself [s]', range=(1e-3, 100.0)),
+    Parameter('delay', 0.0, 'that delay, or a guess of it [s]', range=(-100.0, 100.0)),
+    Parameter('longest_delay', 0.5, 'by how much the guess may be off, either way; less than half '
+              'the period of a motion that repeats itself [s]', range=(1e-3, 100.0)),
     Parameter('span', 10.0, 'time that delay and place are told from [s]', range=(0.1, 1000.0)),
     Parameter('longest_gap', 0.1, 'time between samples over which is interpolated [s]',
               range=(1e-3, 10.0)),
@@ -85,7 +91,7 @@ PARAMETERS = (
               'diagnostics say so [s]', range=(0.01, 1000.0), live=True),
 )
 GHOST_PERIOD = 1.0 / 30.0  # [s] between drawings
-LINE_UP_PERIOD = 1.0       # [s] between estimates of delay and place, and diagnostics
+SUPERVISION_PERIOD = 1.0   # [s] between diagnostics, and at most between estimates
 
 
 class Comparator(Node):
@@ -101,7 +107,8 @@ class Comparator(Node):
         self._comparison: Optional[LiveComparison] = None
         self._places: Optional[MarkerPlaces] = None
         self._drawn = -math.inf       # [s] of the monotonic clock
-        self._heard = {'measurement': -math.inf, 'simulated shape': -math.inf}  # likewise
+        self._shape_came = -math.inf                          # likewise
+        self._marker_came = [-math.inf] * len(self._wanted)   # likewise, where it was good
         self._fault = ''              # why this cannot go on
         self._joints = JointErrors(self._settings.longest_gap)
         self._comparison_topic = self.create_publisher(Comparison, '~/comparison', STATE_QOS)
@@ -109,35 +116,32 @@ class Comparator(Node):
         self._joint_topic = self.create_publisher(JointState, '~/joint_errors', STATE_QOS)
         self._ghost_topic = self.create_publisher(MarkerArray, '~/ghost', STATE_QOS)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        try:
-            self._listen()
-        except InvalidTopicNameException as error:
-            raise InvalidModel('parameters measured, joint_states and forwarded', str(error),
-                               'names of topics') from error
+        self._listen()
         self.create_service(Trigger, '~/realign', self._realign)
         # By the steady clock: simulated time may stand still, or jump.
-        self.create_timer(LINE_UP_PERIOD, self._supervise,
+        self.create_timer(SUPERVISION_PERIOD, self._supervise,
                           clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _listen(self) -> None:
         names = self._value('measured').split()
         self._measurements = Measurements(
             self, self._value('measured_as'), names, len(self._wanted),
-            self._value('measuring_frame'), self._value('stamps') == 'header', self._see)
+            '' if self._by_tf else self._value('measuring_frame'),
+            self._value('stamps') == 'header', self._see)
         if self._by_tf:
             self._measurements.listen_to_frames()
         self.create_subscription(
-            Backbone, f'{self._simulator}/backbone', self._see_simulated, STATE_QOS)
+            Backbone, f'{self._simulator}/backbone', self._see_simulated, SIMULATED_QOS)
         space = self._simulator.rpartition('/')[0]
         self.create_subscription(
-            JointState, f'{space}/joint_states', self._joints.simulate, STATE_QOS)
+            JointState, f'{space}/joint_states', self._joints.simulate, SIMULATED_QOS)
         self.create_subscription(
-            JointState, self._value('joint_states'), self._see_joints, SENSOR_QOS)
+            JointState, self._topic('joint_states'), self._see_joints, SENSOR_QOS)
         what, self._forwarding = self._value('forward'), None
         if what != 'nothing':
             topic = 'joint_states' if what == 'joint_states' else 'forwarded'
             self._forwarding = Forwarding(
-                self, what, self._value(topic), self._simulator, lambda: self._joints.names)
+                self, what, self._topic(topic), self._simulator, lambda: self._joints.names)
 
     def start(self) -> bool:
         """Say what is waited for."""
@@ -146,6 +150,9 @@ class Comparator(Node):
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
+
+    def _topic(self, parameter: str) -> str:
+        return topic_name(self, f'parameter {parameter}', self._value(parameter))
 
     def _read_settings(self) -> Settings:
         """Return how to compare, or raise with the parameter's name."""
@@ -159,6 +166,8 @@ class Comparator(Node):
             raise InvalidModel(f'parameter {error.field}', error.value, error.allowed) from error
 
     def _known_place(self) -> alignment.Alignment:
+        if self._by_tf:
+            return IDENTITY
         turn = Rotation.from_euler('xyz', [self._value(a) for a in ('roll', 'pitch', 'yaw')])
         place = np.array([self._value(axis) for axis in ('x', 'y', 'z')])
         return alignment.Alignment(turn.as_matrix(), place, 1.0, 0.0, 0.0, 0.0)
@@ -167,6 +176,11 @@ class Comparator(Node):
 
     def _see_simulated(self, message: Backbone) -> None:
         """Take a shape of the simulated robot; begin, if it is the first or of another robot."""
+        try:
+            check_shape(message)
+        except CosseratError as error:
+            self._measurements.refused.add(f'{self._simulator}/backbone', str(error))
+            return
         if self._places is None or self._places.layout != layout(message):
             try:
                 self._begin(message)
@@ -175,7 +189,7 @@ class Comparator(Node):
                 return
         assert self._places is not None and self._comparison is not None
         stamp = 1e-9 * nanoseconds(message.header.stamp)
-        self._heard['simulated shape'] = time.monotonic()
+        self._shape_came = time.monotonic()
         self._comparison.simulate(stamp, self._places.poses(message))
         self._ghost.simulate(stamp, message)
         self._compare()
@@ -199,9 +213,11 @@ class Comparator(Node):
                 self._measurements.refused.add(
                     '/tf', f'{frame!r} is not connected to {self._places.base_frame!r}')
                 return
-            pose = _moved(there, pose)
-        self._heard['measurement'] = time.monotonic()
-        self._comparison.measure(marker, when, pose)
+            pose = moved(there, pose)
+        if self._comparison.measure(marker, when, pose):
+            self._marker_came[marker] = time.monotonic()
+            if self._comparison.due:
+                self._line_up()
         if marker == len(self._wanted) - 1:
             self._compare()
 
@@ -239,15 +255,13 @@ class Comparator(Node):
         if self._fault:
             raise CosseratError(self._fault)
         now = self.get_clock().now().to_msg()
-        if self._comparison is not None and self._places is not None:
-            if self._comparison.line_up():
-                self._say_how_they_lie()
-            self._alignment_topic.publish(
-                alignment_message(self._comparison, self._places, now))
-        silent = [what for what, heard in self._heard.items()
-                  if time.monotonic() - heard > self._value('silence')]
+        if self._comparison is not None:
+            self._line_up()
+        since = time.monotonic() - self._value('silence')
         status = diagnosis(
-            self._comparison, silent, (self._value('warn_percent'), self._value('error_percent')))
+            self._comparison, self._shape_came < since,
+            [k for k, came in enumerate(self._marker_came) if came < since],
+            (self._value('warn_percent'), self._value('error_percent')))
         status.name = f'{self.get_fully_qualified_name()}: comparison'
         status.hardware_id = self._simulator
         refused = [self._measurements.refused]
@@ -260,6 +274,13 @@ class Comparator(Node):
         message = DiagnosticArray(status=[status])
         message.header.stamp = now
         self._diagnostics.publish(message)
+
+    def _line_up(self) -> None:
+        assert self._comparison is not None and self._places is not None
+        if self._comparison.line_up():
+            self._say_how_they_lie()
+        self._alignment_topic.publish(alignment_message(
+            self._comparison, self._places, self.get_clock().now().to_msg()))
 
     def _say_how_they_lie(self) -> None:
         assert self._comparison is not None
@@ -285,13 +306,6 @@ class Comparator(Node):
             response.success = True
             response.message = 'the place of the real robot is told from what comes now'
         return response
-
-
-def _moved(there: np.ndarray, pose: np.ndarray) -> np.ndarray:
-    """Return a pose (7,) of a frame, whose own pose is (4, 4), as seen from outside."""
-    if not pose[3:].any():  # a place alone
-        return np.concatenate([there[:3, :3] @ pose[:3] + there[:3, 3], pose[3:]])
-    return pose_numbers((there @ matrix(pose.tolist()))[None])[0]
 
 
 def main(args: Optional[list[str]] = None) -> int:

@@ -63,7 +63,8 @@ def alignment_message(
 
 
 def diagnosis(
-    comparison: Optional[LiveComparison], silent: list[str], thresholds: tuple[float, float],
+    comparison: Optional[LiveComparison], still: bool, unseen: list[int],
+    thresholds: tuple[float, float],
 ) -> DiagnosticStatus:
     """
     Return how a comparison is doing.
@@ -72,8 +73,10 @@ def diagnosis(
     ----------
     comparison : LiveComparison or None
         None until the simulated robot is there.
-    silent : list of str
-        What does not come.
+    still : bool
+        Whether no simulated shape came for a while.
+    unseen : list of int
+        Markers that were not measured for a while.
     thresholds : (float, float)
         RMSE of tip or shape as a part of the length, that is a warning or an error [%].
 
@@ -89,9 +92,13 @@ def diagnosis(
             level, words = at, f'{_in_words(tip, shape)}: {threshold:g} % or more'
     if not shape.samples:
         level, words = DiagnosticStatus.STALE, f'nothing to compare: {_why(comparison)}'
+    elif unseen and level == DiagnosticStatus.OK:
+        which = ', '.join(map(str, unseen))
+        level, words = DiagnosticStatus.WARN, f'{words}; not seen for a while: markers {which}'
+    silent = ['simulated shape'] if still else []
+    silent += ['good measurement'] if len(unseen) == len(comparison.errors) else []
     if silent:
-        level = DiagnosticStatus.STALE
-        words = f'no {" and no ".join(silent)} came for a while'
+        level, words = DiagnosticStatus.STALE, f'no {" and no ".join(silent)} came for a while'
     return DiagnosticStatus(level=level, message=words, values=[
         KeyValue(key=key, value=str(value)) for key, value in _values(comparison).items()])
 

@@ -10,6 +10,7 @@ from typing import Optional
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 import numpy as np
+from scipy.interpolate import CubicSpline
 from visualization_msgs.msg import Marker, MarkerArray
 
 from cosserat_ros.msg import Backbone
@@ -63,13 +64,9 @@ class Ghost:
             at = np.array([self._arc_length(place, name) for place in self._places.places])
             there = np.flatnonzero(seen & np.isfinite(at))
             if there.size:
-                there = there[np.argsort(at[there])]
                 off = instant.real[there] - instant.simulated[there]
-                moved = points + np.stack([  # the base is where it is
-                    np.interp(s, [0.0, *at[there]], [0.0, *off[:, axis]]) for axis in range(3)
-                ], axis=1)
                 self._add(array, stamp, f'real/{name}', Marker.LINE_STRIP, ROD_WIDTH * length,
-                          ROD_COLOUR, moved)
+                          ROD_COLOUR, points + _between_markers(s, at[there], off))
         self._add(array, stamp, 'real/markers', Marker.SPHERE_LIST, BALL * length, BALL_COLOUR,
                   instant.real[seen])
         pairs = np.stack([instant.real[seen], instant.simulated[seen]], axis=1).reshape(-1, 3)
@@ -78,7 +75,7 @@ class Ghost:
         return array
 
     def _arc_length(self, place: Place, rod: str) -> float:
-        """Return where a marker is on a rod [m], infinity elsewhere; a lone rod ends in the tip."""
+        """Return where a marker is on a rod [m], or infinity; a lone rod ends in the tip."""
         if place.at_tip and len(self._places.arc_lengths) == 1:
             return float(self._places.arc_lengths[rod][-1])
         return place.arc_length if place.rod == rod else math.inf
@@ -104,3 +101,23 @@ class Ghost:
         marker.lifetime.sec = LIFETIME
         marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
         array.markers.append(marker)
+
+
+def _between_markers(s: np.ndarray, at: np.ndarray, off: np.ndarray) -> np.ndarray:
+    """
+    Return how far a rod is off between its markers, (N, 3) [m].
+
+    Parameters
+    ----------
+    s : (N,) float64
+        Arc lengths [m].
+    at, off : (M,) and (M, 3) float64
+        Those of markers, and how far they are off [m].
+
+    """
+    knots, first = np.unique([0.0, *at], return_index=True)
+    if len(knots) < 2:
+        return np.zeros((len(s), 3))
+    # The rod is held at its base; beyond the last marker it is as far off as there.
+    held = CubicSpline(knots, np.vstack([np.zeros(3), off])[first], bc_type=('clamped', 'natural'))
+    return held(np.minimum(s, knots[-1]))

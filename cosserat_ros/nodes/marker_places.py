@@ -52,13 +52,11 @@ class MarkerPlaces:
     ----------
     places : list of Place
     message : Backbone
-        Any of that robot.
+        Any of that robot that `check_shape` finds nothing wrong with.
 
     """
 
     def __init__(self, places: list[Place], message: Backbone) -> None:
-        if not message.rods:
-            raise InvalidModel('rods', [], 'at least one')
         self.layout = layout(message)
         self.base_frame = message.header.frame_id
         self.arc_lengths = {rod.name: np.array(rod.arc_lengths) for rod in message.rods}
@@ -101,6 +99,28 @@ class MarkerPlaces:
             # Along the screw motion between stations: exact where strain is constant.
             poses.append(start @ exp_se3(part * log_se3(inverse_se3(start) @ end)))
         return pose_numbers(np.array(poses))
+
+
+def check_shape(message: Backbone) -> None:
+    """Raise if a message tells no shape."""
+    if not message.rods:
+        raise InvalidModel('rods', [], 'at least one')
+    for rod in message.rods:
+        s = np.array(rod.arc_lengths)
+        if len(s) < 2 or not (np.isfinite(s).all() and s[-1] > 0.0 and (np.diff(s) >= 0.0).all()):
+            raise InvalidModel(f'rods.{rod.name}.arc_lengths', s.tolist(),
+                               'two or more, never decreasing [m]')
+        if len(rod.poses) != len(s):
+            raise InvalidModel(
+                f'rods.{rod.name}.poses', len(rod.poses), f'as many as arc_lengths, {len(s)}')
+    poses = [message.tip, *(pose for rod in message.rods for pose in rod.poses)]
+    numbers = np.array([
+        (p.position.x, p.position.y, p.position.z, p.orientation.x, p.orientation.y,
+         p.orientation.z, p.orientation.w) for p in poses])
+    sizes = np.abs(numbers[:, 3:]).max(axis=1)
+    bad = ~np.isfinite(numbers).all(axis=1) | (sizes < 1e-6) | (sizes > 1e6)
+    if bad.any():
+        raise InvalidModel('poses', numbers[bad][0].tolist(), 'finite, with rotations')
 
 
 def layout(message: Backbone) -> tuple:

@@ -8,22 +8,37 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped
 import numpy as np
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
 
 from ..errors import InvalidModel
+from ..lie import quaternion_from_matrix
 from .commands import Complaints
 from .conversions import nanoseconds, pose_numbers
-from .frame_tree import FrameTree, plain_name
+from .frame_tree import FrameTree, matrix, plain_name
 from .robot_publisher import LATCHED_QOS, TF_QOS
 
 KINDS = 'pose', 'pose_array', 'frames'
-# What comes late is worth nothing, and every publisher matches this.
-SENSOR_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+# A recording may be played faster than it is compared, for a while.
+DEPTH = 1000
+# A sensor's message that got lost is not worth a delay of the next; all publishers match this.
+SENSOR_QOS = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
+SIMULATED_QOS = QoSProfile(depth=DEPTH)
 UNKNOWN = np.full(7, np.nan)
+SHORTEST, LONGEST = 1e-6, 1e6  # between which a quaternion may be long
 # A marker's number, its time [s], the frame it is seen from, and its pose (7,) there.
 See = Callable[[int, float, str, np.ndarray], None]
+
+
+def topic_name(node: Node, field: str, given: str) -> str:
+    """Return the full name of a topic that is given as seen from a node, or raise."""
+    try:
+        return node.resolve_topic_name(given)
+    except (InvalidTopicNameException, rcl.RCLError):
+        raise InvalidModel(field, given, 'names of topics') from None
 
 
 class Measurements:
@@ -41,7 +56,7 @@ class Measurements:
     markers : int
         How many there are.
     frame : str
-        That frames are seen from.
+        That frames are seen from; empty: each from its parent.
     by_header : bool
         Whether times are those in headers, else those of arrival.
     see : callable
@@ -67,9 +82,10 @@ class Measurements:
             raise InvalidModel('parameter measured', ' '.join(names), 'names that differ')
         if kind == 'pose':
             for k, name in enumerate(names):
-                node.create_subscription(PoseStamped, name, self._taker(k), SENSOR_QOS)
+                topic = topic_name(node, 'parameter measured', name)
+                node.create_subscription(PoseStamped, topic, self._taker(k), SENSOR_QOS)
         elif kind == 'pose_array':
-            self._topic = names[0]
+            self._topic = topic_name(node, 'parameter measured', names[0])
             node.create_subscription(PoseArray, self._topic, self._take_array, SENSOR_QOS)
         else:
             self.listen_to_frames()
@@ -118,14 +134,35 @@ class Measurements:
             if marker is not None:
                 moved.append((marker, one))
         for marker, one in moved:  # now that all frames of the message are where they are
-            pose = self.tree.pose(one.child_frame_id, self._frame)
+            seen_from = self._frame or one.header.frame_id
+            pose = self.tree.pose(one.child_frame_id, seen_from)
             if pose is None:
-                self.refused.add('/tf', f'{one.child_frame_id} is not connected to {self._frame}')
+                self.refused.add('/tf', f'{one.child_frame_id} is not connected to {seen_from}')
             else:
-                self._see(marker, self._time(one.header.stamp), self._frame,
+                self._see(marker, self._time(one.header.stamp), seen_from,
                           pose_numbers(pose[None])[0])
 
 
 def _numbers(pose: Pose) -> np.ndarray:
     p, q = pose.position, pose.orientation
     return np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
+
+
+def moved(there: np.ndarray, pose: np.ndarray) -> np.ndarray:
+    """
+    Return a pose as it is seen from outside of the frame in which it is given.
+
+    Parameters
+    ----------
+    there : (4, 4) float64
+        Pose of that frame.
+    pose : (7,) float64
+        Position [m] and quaternion x, y, z, w, of any length; zero if it is none.
+
+    """
+    place = there[:3, :3] @ pose[:3] + there[:3, 3]
+    longest = np.abs(pose[3:]).max()
+    if not SHORTEST < longest < LONGEST:
+        return np.concatenate([place, np.zeros(4)])
+    turn = there[:3, :3] @ matrix([0.0, 0.0, 0.0, *pose[3:] / longest])[:3, :3]
+    return np.concatenate([place, quaternion_from_matrix(turn)])

@@ -156,10 +156,10 @@ class Stepper:
             self._trajectory = None
         self.status.commanded = time.monotonic()
 
-    def follow(self, trajectory: Trajectory) -> None:
-        """Follow a trajectory, which starts now and replaces an earlier one."""
+    def follow(self, trajectory: Trajectory, start: float) -> None:
+        """Follow a trajectory, which replaces an earlier one, from a simulated time on [s]."""
         with self._lock:
-            self._trajectory = self.instant.snapshot.time, trajectory
+            self._trajectory = start, trajectory
         self.status.commanded = time.monotonic()
 
     def forget(self) -> None:

@@ -1,0 +1,147 @@
+"""
+Room for the arrays that kernels make: an `Arena`, or the frame of the kernel itself.
+
+numba takes each array from the heap, and counts in it who uses it; for a small rod that takes as
+long as the arithmetic. Arrays of this module are neither taken nor counted. What is in an arena
+lasts until the arena is used anew from there on; what is `vector` or `matrix` lasts as long as the
+function that made it, which must not return it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array, populate_array
+import numpy as np
+
+from .kernels import DISABLED
+
+
+class Arena(NamedTuple):
+    """Memory for arrays, one after another."""
+
+    data: np.ndarray  # (size,) float64
+    used: np.ndarray  # (1,) int64, how much of it: set it back to use what is beyond anew
+
+
+def arena(size: int) -> Arena:
+    """Return an empty arena for so many numbers."""
+    return Arena(np.empty(size), np.zeros(1, dtype=np.int64))
+
+
+def empty(room: Arena | None, shape: tuple[int, ...]) -> np.ndarray:
+    """In a kernel: return an array in an arena, whatever is in it; without one, from the heap."""
+    return np.empty(shape)
+
+
+def zeros(room: Arena | None, shape: tuple[int, ...]) -> np.ndarray:
+    """Like `empty`, but all zero."""
+    return np.zeros(shape)
+
+
+def _array(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any]) -> Any:
+    """Return an array of numba's at some place, dense, and not counted."""
+    result = make_array(kind)(context, builder)
+    strides: list[Any] = []
+    stride = context.get_constant(types.intp, 8)
+    for n in reversed(shape):
+        strides.insert(0, stride)
+        stride = builder.mul(stride, n)
+    populate_array(result, data=data, shape=shape, strides=strides,
+                   itemsize=context.get_constant(types.intp, 8), meminfo=None)
+    return result._getvalue()
+
+
+def _generate_view(typing_context, data, first, shape):
+    """Return the array of this shape that begins at data[first]."""
+    result = types.Array(types.float64, len(shape), 'C')
+
+    def generate(context, builder, signature, values):
+        whole = make_array(signature.args[0])(context, builder, values[0])
+        return _array(context, builder, result, builder.gep(whole.data, [values[1]]),
+                      cgutils.unpack_tuple(builder, values[2]))
+
+    return result(data, types.intp, shape), generate
+
+
+_view: Any = intrinsic(_generate_view)
+
+
+def _in_frame(context: Any, builder: Any, kind: Any, sizes: list[int]) -> Any:
+    number = context.get_data_type(types.float64)
+    data = cgutils.alloca_once(builder, number, size=int(np.prod(sizes)))
+    return _array(context, builder, kind, data,
+                  [context.get_constant(types.intp, n) for n in sizes])
+
+
+@intrinsic(prefer_literal=True)
+def _vector(typing_context, n):
+    """In a kernel: return an array (n,) in its frame, whatever is in it; n must be a literal."""
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+    result = types.Array(types.float64, 1, 'C')
+
+    def generate(context, builder, signature, values):
+        return _in_frame(context, builder, result, [n.literal_value])
+
+    return result(n), generate
+
+
+@intrinsic(prefer_literal=True)
+def _matrix(typing_context, n, m):
+    """In a kernel: return an array (n, m) in its frame; n and m must be literals."""
+    if not (isinstance(n, types.IntegerLiteral) and isinstance(m, types.IntegerLiteral)):
+        return None
+    result = types.Array(types.float64, 2, 'C')
+
+    def generate(context, builder, signature, values):
+        return _in_frame(context, builder, result, [n.literal_value, m.literal_value])
+
+    return result(n, m), generate
+
+
+def _is_none(room: Any) -> bool:
+    return isinstance(room, types.NoneType | types.Omitted)
+
+
+@overload(empty)
+def _empty(room, shape):
+    if _is_none(room):
+        return lambda room, shape: np.empty(shape)
+
+    def take(room, shape):
+        first, size = room.used[0], 1
+        for n in shape:
+            size *= n
+        if first + size > room.data.size:
+            raise MemoryError('arena too small')
+        room.used[0] = first + size
+        return _view(room.data, first, shape)
+
+    return take
+
+
+@overload(zeros)
+def _zeros(room, shape):
+    if _is_none(room):
+        return lambda room, shape: np.zeros(shape)
+
+    def take(room, shape):
+        first = room.used[0]
+        array = empty(room, shape)
+        for i in range(first, room.used[0]):
+            room.data[i] = 0.0
+        return array
+
+    return take
+
+
+def _fresh(*shape):
+    return np.empty(shape)
+
+
+vector: Any = _fresh if DISABLED else _vector
+matrix: Any = _fresh if DISABLED else _matrix
