@@ -32,6 +32,9 @@ class Progress:
 
     def count(self, done: int, total: int) -> None:
         """Tell that so many of so many are done."""
+        if not self._terminal and 0 < done < total and 10 * done // total == (
+                10 * (done - 1) // total):
+            return  # a log has a line for each tenth
         filled = self.WIDTH * done // max(total, 1)
         self(f'|{"#" * filled}{"." * (self.WIDTH - filled)}| {done} of {total}')
 
