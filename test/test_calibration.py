@@ -19,7 +19,7 @@ from cosserat_ros.compare.metrics import summarise
 from cosserat_ros.compare.parameters import Fitted, Parameter, ParameterSet, Prior
 from cosserat_ros.compare.prediction import differenced, follow, NotDifferentiable, predict
 from cosserat_ros.compare.recordings import assemble, read
-from cosserat_ros.compare.scale_out import Store
+from cosserat_ros.compare.scale_out import Store, workers
 from cosserat_ros.errors import CosseratError
 from cosserat_ros.robot import load, Robot
 from cosserat_ros.simulator import Simulator
@@ -133,6 +133,20 @@ def test_what_cannot_be_carried_along_is_differenced():
     result = fit(Misfit(parameters, [made], noise=1e-3))
     assert not result.exact
     assert_allclose(result.values, 1.8e11, rtol=0.01)
+
+
+def test_a_cluster_finds_the_same():
+    distributed = pytest.importorskip('distributed')
+    chart = channels()
+    parameters = ParameterSet({'E': PARAMETERS['E'], 'roll': PARAMETERS['roll']}, ARM, chart)
+    made = recording(chart, pulls(6))
+    made = measured(made, predict(parameters, np.array([1.8e11, 0.05]), made).positions, 1e-4)
+    here = fit(Misfit(parameters, [made], noise=1e-4))
+    with distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, workers(
+            cluster=cluster.scheduler_address) as (pool, count):
+        there = fit(Misfit(parameters, [made], 1e-4, pool=pool, workers=count))
+    assert_allclose(there.values, here.values, rtol=1e-12)
 
 
 def test_starts_are_many_reproducible_and_kept(tmp_path):

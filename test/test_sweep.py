@@ -69,7 +69,7 @@ def test_a_cluster_gives_the_same(study, tmp_path):
     distributed = pytest.importorskip('distributed')
     here = sweep(study, tmp_path / 'here.jsonl', processes=1)
     with distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+            n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         there = sweep(study, tmp_path / 'there.jsonl', cluster=cluster.scheduler_address)
     assert there == here
 

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'calibrate: {error}', file=sys.stderr)
         return 1
     except OSError as error:
-        print(f'calibrate: {error.filename}: {error.strerror}', file=sys.stderr)
+        print(f'calibrate: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
         return 1
 
 

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'compare: {error}', file=sys.stderr)
         return 1
     except OSError as error:
-        print(f'compare: {error.filename}: {error.strerror}', file=sys.stderr)
+        print(f'compare: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
         return 1
     return 0
 

@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f'sweep: {error}', file=sys.stderr)
         return 1
     except OSError as error:
-        print(f'sweep: {error.filename}: {error.strerror}', file=sys.stderr)
+        print(f'sweep: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
         return 1
     solved = [r['position'] for r in results if r['converged']]
     print(f'{len(results)} samples, {len(results) - len(solved)} without equilibrium, in '
