@@ -8,7 +8,8 @@ where there are six actuators, else its position; equilibria that are not stable
 Then inverse statics, and forward statics of what it commands: it succeeds if that is a stable
 equilibrium which misses the target by no more than 1e-9 of the robot's length, and rad.
 
-Each solve starts from the answer of the one before. 'random' targets follow one another across
+Each solve starts from the answer of the one before, or from an earlier one of the last 64 that is
+much nearer. 'random' targets follow one another across
 the workspace; 'near' ones are ten steps from rest to each random command, as a tracker would ask.
 Times are those of the processor, so that others on the machine count little.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+import gc
 from pathlib import Path
 import sys
 from time import process_time
@@ -29,6 +31,7 @@ from cosserat_ros.parts import Limits
 from cosserat_ros.robot import load, Robot
 from cosserat_ros.sensitivity import unstable_directions
 from cosserat_ros.simulator import Simulator
+from cosserat_ros.strain import StrainModes
 
 CONFIG = Path(__file__).parents[1] / 'config'
 EXACT = 1e-9  # of the robot's length, and rad
@@ -41,6 +44,7 @@ class Case(NamedTuple):
     least: float
     most: float
     chambers: str | None = None  # what they are told by the answer, if not as described
+    modes: StrainModes | None = None  # instead of those of the description
 
 
 CASES = [
@@ -53,7 +57,7 @@ CASES = [
     Case('fluidic_finger_three_chambers', 0.0, 150e3, 'volume'),
     Case('fluidic_finger_three_chambers', 0.0, 150e3, 'amount'),
     Case('planar_parallel', 0.37, 0.45),                            # m
-    Case('stewart_gough', 0.47, 0.54),                              # m
+    Case('stewart_gough', 0.47, 0.54, modes=StrainModes(0, 0, 1, 5, 5, 1)),  # m; see robots.py
 ]
 
 
@@ -71,9 +75,15 @@ class Figures(NamedTuple):
         return self.met & self.stable & (self.errors <= EXACT)
 
 
+def described(case: Case) -> Robot:
+    """Return the robot that targets come from."""
+    robot = load(CONFIG / f'{case.name}.yaml')
+    return robot if case.modes is None else replace(robot, modes=case.modes)
+
+
 def robot_of(case: Case) -> Robot:
     """Return the robot that answers."""
-    robot = load(CONFIG / f'{case.name}.yaml')
+    robot = described(case)
     if case.chambers is None:
         return robot
     return replace(robot, chambers={
@@ -83,7 +93,7 @@ def robot_of(case: Case) -> Robot:
 
 def reachable(case: Case, count: int, near: bool) -> Iterator[np.ndarray]:
     """Yield poses of the tip, (4, 4), in stable equilibria under random commands."""
-    sim = Simulator(load(CONFIG / f'{case.name}.yaml'))
+    sim = Simulator(described(case))
     sim.statics()
     rest, random = sim.snapshot(), np.random.default_rng(1)
     names = list(sim.robot.actuators)
@@ -103,6 +113,8 @@ def run(case: Case, count: int, near: bool = False) -> Figures:
     inverse, again = InverseStatics(robot_of(case)), Simulator(robot_of(case))
     posed = len(again.robot.actuators) >= 6
     rows = []
+    gc.collect()
+    gc.freeze()  # as nodes do
     for g in reachable(case, count, near):
         start = process_time()
         result = inverse.solve([Target(g[:3, 3], g[:3, :3] if posed else None)])

@@ -12,6 +12,7 @@ from ..errors import InvalidModel, UnknownName
 from ..lie import exp_so3
 from ..robot import Robot
 from ..simulator import Simulator
+from .answers import Answers, Start
 from .compiled import Station
 from .limits import Limits
 from .mechanics import Mechanics
@@ -25,8 +26,6 @@ FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
 SAME = 1e-6         # strain between equilibria that are one
 KICKS = 2.0, -2.0, 4.0, -4.0  # strain along the way to fall, from where it may fall elsewhere
-
-Start = tuple[np.ndarray, np.ndarray, np.ndarray]  # z, u, and the attitude R of `Result`
 
 
 class Result(NamedTuple):
@@ -62,7 +61,7 @@ class InverseStatics:
         rods = self.sim.robot.rods.values()
         self.length = max(rod.length for rod in rods)
         self.mechanics = Mechanics(self.sim)
-        self._last: Start | None = None
+        self._answers = Answers()
         self._stations: dict[tuple[int, float], Station] = {}
         self._sizes = self._measured()
 
@@ -107,9 +106,10 @@ class InverseStatics:
                      z[mechanics.row])
         return z, u, system.platform.R.copy()
 
-    def _start(self, start: str) -> Start:
-        if start == 'last' and self._last is not None:
-            return self._last
+    def _start(self, start: str, task: Task) -> Start:
+        answer = self._answers.nearest(task) if start == 'last' else None
+        if answer is not None:
+            return answer
         if start == 'rest':
             return self._rest()
         z, u, R = self._present()
@@ -149,8 +149,8 @@ class InverseStatics:
             Among many answers: 'least_effort', the smallest tensions, pressures, and changes of
             leg lengths from rest, or 'nearest' to those of the simulator.
         start : str
-            'last' solution (the simulator's state, if there is none), 'present' state of the
-            simulator, or 'rest'.
+            'last' solution, or an earlier one if that is much nearer (the simulator's state, if
+            there is none), 'present' state of the simulator, or 'rest'.
         damping : float
             Motion of a target, as part of the robot's length, by the actuation that bends about a
             radian: where there is less of it, effort counts more than the target [-]. Out of
@@ -170,12 +170,12 @@ class InverseStatics:
             if way.search == 'keep' and not falls:
                 continue
             result, u = self._attempt(
-                task, limits, goal, damping, self._start(way.start), way.search)
+                task, limits, goal, damping, self._start(way.start, task), way.search)
             iterations += result.iterations
             if best is None or _total(result, self.length) < _total(best[0], self.length):
                 best = result, u
             if result.met:
-                self._last = result.z, u, result.R
+                self._answers.add(task, (result.z, u, result.R))
                 return result._replace(iterations=iterations)
             falls = falls or result.message == FALLS
         assert best is not None
@@ -184,16 +184,16 @@ class InverseStatics:
                 result, u = self._attempt(task, limits, goal, damping, fallen, 'approach')
                 iterations += result.iterations
                 if result.met:
-                    self._last = result.z, u, result.R
+                    self._answers.add(task, (result.z, u, result.R))
                     return result._replace(iterations=iterations)
-            self._last = None
             return best[0]._replace(iterations=iterations)
         calm = self._attempt(task, limits, goal, max(damping, SLUGGISH),
                              (best[0].z, best[1], best[0].R), 'descend')
         iterations += calm[0].iterations
         if calm[0].converged:
             best = calm
-        self._last = (best[0].z, best[1], best[0].R) if best[0].converged else None
+        if best[0].converged:
+            self._answers.add(task, (best[0].z, best[1], best[0].R))
         return best[0]._replace(iterations=iterations)
 
     def _attempt(

@@ -61,6 +61,12 @@ class Task:
         self.sim, self.length, self.stations = sim, length, stations
         self.offset = _matrix(sim.robot.tip.offset)
         self.aims = [self._aim(f'targets[{i}]', target) for i, target in enumerate(targets)]
+        # What is aimed, and where it should be: lengths over that of the robot, and rotations.
+        self.stations_aimed = tuple(
+            (aim.rod, id(aim.station), aim.rotation is None) for aim in self.aims)
+        self.goal = np.concatenate([
+            part.ravel() for aim in self.aims for part in (aim.position / length, aim.rotation)
+            if part is not None])
 
     def _aim(self, field: str, target: Target) -> _Aim:
         if not isinstance(target, Target):
