@@ -32,9 +32,15 @@ class Stop(Exception):
     """A signal asked us to stop."""
 
 
-def stop(*_: object) -> None:
-    """Handle a signal."""
-    raise Stop
+_heard: list[object] = []
+
+
+def stop(*signal_and_frame: object) -> None:
+    """Handle a signal; the second, which make passes on, must not disturb how the first ends."""
+    first = not _heard
+    _heard.append(signal_and_frame)
+    if first:
+        raise Stop
 
 
 def positive(text: str) -> float:
@@ -155,8 +161,7 @@ def main() -> int:
     except Stop:
         return 0
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        _heard.append('the end')  # a first signal from now on must not disturb it either
         stop_all(processes)
         if reserved:
             reserved.close()
