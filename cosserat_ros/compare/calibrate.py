@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 import sys
 
-from ..errors import CosseratError
 from ..robot import load as load_robot
 from .calibration import fit, load, Misfit, scores
+from .command import add_workers, exit_code
 from .maps import load_map
 from .parameters import ParameterSet
 from .progress import Progress
@@ -28,21 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--output', type=Path, default=Path('calibrated.yaml'),
                         help="the new robot's file (default: %(default)s); where the map was "
                         'fitted too, it is written beside it, as <name>_map.yaml')
-    parser.add_argument('--processes', type=int, help='how many work at once; all cores if not '
-                        'given')
-    parser.add_argument('--cluster', help='address of a Dask scheduler, instead of processes')
+    add_workers(parser)
     parser.add_argument('--resume', type=Path, help='file of finished starts, which are not done '
                         'again')
     given = parser.parse_args(arguments)
-    try:
-        return calibrate(given.calibration, given.data or given.calibration.parent, given.output,
-                         given.processes, given.cluster, given.resume)
-    except CosseratError as error:
-        print(f'calibrate: {error}', file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f'calibrate: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
-        return 1
+    return exit_code('calibrate', lambda: calibrate(
+        given.calibration, given.data or given.calibration.parent, given.output, given.processes,
+        given.cluster, given.resume))
 
 
 def calibrate(

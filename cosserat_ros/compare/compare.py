@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 import sys
 
-from ..errors import CosseratError
 from ..robot import load
+from .command import exit_code
 from .maps import load_map
 from .parameters import Fitted
 from .prediction import follow
@@ -29,29 +29,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--output', type=Path, help='folder for report.html and its pictures; '
                         'without it, only the table is printed')
     given = parser.parse_args(arguments)
-    try:
-        robot, channels = load(given.robot), load_map(given.map)
-        progress, compared = Progress('compare'), []
-        for k, path in enumerate(given.recordings):
-            recording = read(path, channels, robot)
-            compared.append(line_up(recording, follow(Fitted(robot, channels), recording),
-                                    given.align))
-            progress.count(k + 1, len(given.recordings))
-        progress.close()
-        length = max(rod.length for rod in robot.rods.values())
-        lines = [HEADINGS, *table(compared, length)]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(HEADINGS))]
-        for line in lines:
-            print('  '.join(f'{cell:<{width}}' for cell, width in zip(line, widths)).rstrip())
-        if given.output is not None:
-            page = write(given.output, f'{robot.name}: simulated and real', compared, length)
-            print(f'wrote {page}')
-    except CosseratError as error:
-        print(f'compare: {error}', file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f'compare: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
-        return 1
+    return exit_code('compare', lambda: compare(given))
+
+
+def compare(given: argparse.Namespace) -> int:
+    """Print the table and write the report that a command line asks for."""
+    robot, channels = load(given.robot), load_map(given.map)
+    progress, compared = Progress('compare'), []
+    for k, path in enumerate(given.recordings):
+        recording = read(path, channels, robot)
+        compared.append(line_up(recording, follow(Fitted(robot, channels), recording),
+                                given.align))
+        progress.count(k + 1, len(given.recordings))
+    progress.close()
+    length = max(rod.length for rod in robot.rods.values())
+    lines = [HEADINGS, *table(compared, length)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(HEADINGS))]
+    for line in lines:
+        print('  '.join(f'{cell:<{width}}' for cell, width in zip(line, widths)).rstrip())
+    if given.output is not None:
+        page = write(given.output, f'{robot.name}: simulated and real', compared, length)
+        print(f'wrote {page}')
     return 0
 
 

@@ -20,9 +20,10 @@ import numpy as np
 
 from .. import description
 from ..checked import Checked, choice, integer, mapping, number, numbers, text
-from ..errors import CosseratError, InvalidModel, UnknownName
+from ..errors import InvalidModel, UnknownName
 from ..robot import load as load_robot, Robot
 from ..simulator import Simulator
+from .command import add_workers, exit_code
 from .parameters import changed
 from .progress import Progress
 from .scale_out import run, Store, workers
@@ -159,21 +160,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--output', type=Path, default=Path('sweep.jsonl'),
                         help='file of results (default: %(default)s); what is in it is not done '
                         'again')
-    parser.add_argument('--processes', type=int, help='how many work at once; all cores if not '
-                        'given')
-    parser.add_argument('--cluster', help='address of a Dask scheduler, instead of processes')
+    add_workers(parser)
     given = parser.parse_args(arguments)
-    try:
-        results = sweep(given.sweep, given.output, given.processes, given.cluster)
-    except CosseratError as error:
-        print(f'sweep: {error}', file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f'sweep: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
-        return 1
+    return exit_code('sweep', lambda: told(
+        sweep(given.sweep, given.output, given.processes, given.cluster), given.output))
+
+
+def told(results: Sequence[Mapping[str, Any]], output: Path) -> int:
+    """Print what a sweep found; return the exit code."""
     solved = [r['position'] for r in results if r['converged']]
     print(f'{len(results)} samples, {len(results) - len(solved)} without equilibrium, in '
-          f'{given.output}')
+          f'{output}')
     if solved:
         low, high = np.min(solved, axis=0), np.max(solved, axis=0)
         for k, axis in enumerate('xyz'):
