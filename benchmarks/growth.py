@@ -4,46 +4,57 @@ How the cost of a step grows with modes and with elements.
     environment/enter python benchmarks/growth.py
 
 The hard release of `releases`, 2 ms, best of three. A line in logarithms is fitted to each table;
-the last column is the slope from the row above.
+the last column is the slope from the row above. An assembly eliminates element by element, the
+engine for a robot's rods all of them at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from releases import best_of_three, both, engine, HARD
+from releases import assembly, best_of_three, both, engine, HARD, Run
 
 from cosserat_ros.strain import StrainModes
 
 RELEASE = HARD._replace(steps=200)
+FEW = both(1, 3)  # 12 unknowns per element
 
 
-def table(title: str, cases: list[tuple[int, StrainModes]]) -> None:
+def table(
+    title: str, cases: list[tuple[int, StrainModes]], run: Callable[..., Run] = engine,
+    unit: str = 'unknowns', steps: int = RELEASE.steps,
+) -> None:
     """Print the time of a step for modes with so many unknowns, and the fitted slope."""
-    print(f'\n{title}\n{"unknowns":>8} {"ms per step":>12} {"slope":>6}')
-    unknowns, times = [], []
+    print(f'\n{title}\n{unit:>8} {"ms per step":>12} {"slope":>6}')
+    counts, times = [], []
     for count, modes in cases:
-        run = best_of_three(engine, RELEASE, modes)
-        assert len(run.path) == RELEASE.steps
-        unknowns.append(count)
-        times.append(1e3 * run.seconds * RELEASE.dt)
+        result = best_of_three(run, RELEASE._replace(steps=steps), modes)
+        assert len(result.path) == steps
+        counts.append(count)
+        times.append(1e3 * result.seconds * RELEASE.dt)
         slope = ''
         if len(times) > 1:
-            slope = f'{np.log(times[-1] / times[-2]) / np.log(unknowns[-1] / unknowns[-2]):6.2f}'
+            slope = f'{np.log(times[-1] / times[-2]) / np.log(counts[-1] / counts[-2]):6.2f}'
         print(f'{count:8} {times[-1]:12.3f} {slope}')
-    slope, _ = np.polyfit(np.log(unknowns), np.log(times), 1)
-    print(f'time of a step ~ unknowns ^ {slope:.2f}')
+    slope, _ = np.polyfit(np.log(counts), np.log(times), 1)
+    print(f'time of a step ~ {unit} ^ {slope:.2f}')
 
 
 def main() -> None:
     """Print the tables."""
     table('More modes on one element, as many of each strain', [
         (6 * count, both(count, count)) for count in (3, 4, 6, 8, 12, 16, 24)])
-    few = both(1, 3)
     table('More elements, with 1 mode of each shear and 3 of each bending', [
-        (sum(few.counts) * elements, replace(few, elements=elements))
-        for elements in (1, 2, 4, 8, 16)])
+        (elements, replace(FEW, elements=elements)) for elements in (1, 2, 4, 8, 16)],
+        unit='elements')
+    table('The same rod as an assembly', [
+        (elements, replace(FEW, elements=elements))
+        for elements in (8, 16, 32, 64, 128, 256, 512)], assembly, 'elements', steps=50)
+    table('The same, as fine as it may be', [
+        (elements, replace(FEW, elements=elements)) for elements in (500, 1000)], assembly,
+        'elements', steps=10)
 
 
 if __name__ == '__main__':

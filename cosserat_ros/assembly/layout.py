@@ -1,0 +1,449 @@
+r"""
+Where everything of an assembly is: links, unknowns, and the order in which they are eliminated.
+
+`TreeBuilder` takes links one after another, and `TreeBuilder.build` returns arrays for kernels.
+One place owns all offsets: nobody else counts unknowns.
+
+Elimination goes from the leaves to the root (see :mod:`cosserat_ros.assembly.fronts`). Unknowns
+that several links share, *borders*, travel with the sweep until all that they touch has been met:
+
+- efforts, until the first element of their rod;
+- reactions of a closure, until the link where its branches meet, or the last one before a root;
+- coordinates of joints within a loop, which may have no stiffness of their own until the loop is
+  closed: *deferred* likewise. Of a joint on a root (a platform in space) they wait for the root;
+  whatever is closed onto it need not wait for it, and is eliminated by itself before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..actuators import given_efforts, Paths
+from ..arena import Arena, arena
+from ..kernels import address
+from ..strain import Element
+from .element import balance, ElementLoads, ElementState, Motion, move, state_size
+from .element_start import Surroundings
+from .element_tangent import tangent_size, vary
+from .fronts import Fronts
+from .joint import Joints, JointStates, no_bodies, RIGID
+from .tangent import Tangent
+from .tree import (
+    Closures,
+    Code,
+    Coordinates,
+    Couplings,
+    ELEMENT,
+    Elements,
+    JOINT,
+    Links,
+    ROOT,
+    Tree,
+    Work,
+)
+
+WORLD = 0  # the first link
+
+
+class JointShape(NamedTuple):
+    """How a joint may move; see `cosserat_ros.assembly.joint`."""
+
+    slides: np.ndarray            # (k, 3) axes of sliding
+    turns: int = RIGID
+    axis: np.ndarray = np.zeros(3)
+    pitch: float = 0.0
+
+    @property
+    def freedom(self) -> int:
+        """Number of coordinates."""
+        return len(self.slides) + self.turns
+
+
+class ElementData(NamedTuple):
+    """One element of a rod, with what acts along it."""
+
+    element: Element
+    loads: ElementLoads
+    paths: Paths
+
+
+def no_element_loads(nodes: int) -> ElementLoads:
+    """Return loads that are all zero."""
+    return ElementLoads(np.zeros((nodes, 3)), np.zeros((nodes, 3)), np.zeros((nodes, 6)),
+                        np.zeros(3), np.zeros(3))
+
+
+class _Link(NamedTuple):
+    kind: int
+    parent: int
+    item: int
+    freedom: int
+    R: np.ndarray
+    p: np.ndarray
+
+
+class TreeBuilder:
+    """Takes links, parents before children; link 0 is the world."""
+
+    def __init__(self, gravity: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        self.gravity = np.array(gravity, dtype=float)
+        self._links: list[_Link] = []
+        self._joints: list[JointShape] = []
+        self._elements: list[ElementData] = []
+        self._drive: list[int] = []
+        self._drives = 0
+        self._closures: list[tuple[int, int, int]] = []
+        self._coupled: list[list[int]] = []
+        self.add_root()
+
+    def add_root(self) -> int:
+        """Add a frame whose motion is told; return its link."""
+        return self._add(_Link(ROOT, -1 if not self._links else WORLD, 0, 0, np.eye(3),
+                               np.zeros(3)))
+
+    def add_joint(
+        self, parent: int, shape: JointShape, R: np.ndarray | None = None,
+        p: np.ndarray | None = None,
+    ) -> int:
+        """Add a joint that starts at a pose (R, p) of its parent's end; return its link."""
+        self._joints.append(shape)
+        return self._add(self._at(JOINT, parent, len(self._joints) - 1, shape.freedom, R, p))
+
+    def add_rod(
+        self, parent: int, elements: Sequence[ElementData], R: np.ndarray | None = None,
+        p: np.ndarray | None = None, coupled: bool = False,
+    ) -> list[int]:
+        """
+        Add the elements of a rod one after another; return their links.
+
+        Laws that couple its elements need a rod that is `coupled`: it costs what its unknowns cost
+        as one dense matrix.
+        """
+        links = []
+        for data in elements:
+            self._elements.append(data)
+            self._drive.append(self._drives)
+            links.append(self._add(self._at(
+                ELEMENT, parent, len(self._elements) - 1, data.element.component.size, R, p)))
+            parent, R, p = links[-1], None, None
+        self._drives += elements[0].paths.flat.size
+        if coupled:
+            self._coupled.append(links)
+        return links
+
+    def add_closure(self, a: int, b: int, count: int) -> int:
+        """Let the ends of two links coincide: in a point (3), or wholly (6); return its number."""
+        self._closures.append((a, b, count))
+        return len(self._closures) - 1
+
+    def _add(self, link: _Link) -> int:
+        self._links.append(link)
+        return len(self._links) - 1
+
+    @staticmethod
+    def _at(
+        kind: int, parent: int, item: int, freedom: int, R: np.ndarray | None,
+        p: np.ndarray | None,
+    ) -> _Link:
+        return _Link(kind, parent, item, freedom,
+                     np.eye(3) if R is None else np.array(R, dtype=float),
+                     np.zeros(3) if p is None else np.array(p, dtype=float))
+
+    # --- Arrays for kernels ---
+
+    def build(self) -> tuple[Tree, Work, Tangent, Fronts]:
+        """Return the assembly as arrays, and room for what is computed of it."""
+        L = len(self._links)
+        kind, parent, item, count = (
+            np.array([getattr(link, name) for link in self._links], dtype=np.int64)
+            for name in ('kind', 'parent', 'item', 'freedom'))
+        first = np.concatenate([[0], np.cumsum(count)[:-1]])
+        effort = int(count.sum())
+        fixed = np.zeros(L, dtype=np.bool_)
+        for link in range(L):
+            fixed[link] = kind[link] == ROOT or (
+                kind[link] == JOINT and count[link] == 0 and fixed[parent[link]])
+        links = Links(
+            kind, parent, item, first, count, fixed,
+            np.array([link.R for link in self._links]), np.array([link.p for link in self._links]))
+        rows = np.array([c[2] for c in self._closures], dtype=np.int64)
+        start = effort + self._drives + np.concatenate([[0], np.cumsum(rows)])
+        closures = Closures(
+            np.array([c[0] for c in self._closures], dtype=np.int64),
+            np.array([c[1] for c in self._closures], dtype=np.int64), rows,
+            start[:-1].astype(np.int64))
+        Z = int(start[-1])
+        elements, room = self._flatten()
+        joints = self._joint_arrays()
+        J, m = len(self._joints), self._drives
+        tree = Tree(
+            links, elements, joints, _no_coordinates(Z), no_bodies(L),
+            given_efforts(np.zeros(m)), effort, closures, self._couplings(links),
+            np.zeros(Z, dtype=np.bool_),
+            _motions(L), self.gravity, Code(0, 0, 0))
+        states = JointStates(*np.zeros((5, max(J, 1), 3)), *np.zeros((3, max(J, 1), 6, 3)))
+        work = Work(_motions(L), _motions(L), np.zeros((L, 6)), np.zeros((L, 6)), states,
+                    np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(Z, dtype=np.bool_),
+                    np.zeros(Z), room)
+        tree = tree._replace(code=_code(tree, work))
+        return tree, work, self._tangent(tree), plan(tree)
+
+    def _flatten(self) -> tuple[Elements, Arena]:
+        parts: dict[str, list[np.ndarray]] = {'data': [], 'loads': [], 'whole': []}
+        used = dict.fromkeys(parts, 0)
+        first: list[list[int]] = []
+        size, state, scratch = [], [0], 0
+        for e, loads, paths in self._elements:
+            m, n = e.Phi.shape
+            M, a = e.turn.shape[0], paths.flat.size
+            first.append([])
+            for name, arrays in (('data', e[:-1]), ('whole', (e.component,)), ('loads', loads),
+                                 ('data', paths[:-1]), ('whole', (paths.flat,))):
+                for array in arrays:
+                    first[-1].append(used[name])
+                    parts[name].append(np.ravel(array))
+                    used[name] += array.size
+            size.append((m, n, M, a))
+            state.append(state[-1] + state_size(m, M, a))
+            scratch = max(scratch, tangent_size(n, m, M))
+        elements = Elements(
+            np.array(size, dtype=np.int64).reshape(-1, 4),
+            np.array(first, dtype=np.int64).reshape(-1, 19),
+            np.concatenate([*parts['data'], np.zeros(1)]),
+            np.concatenate([*parts['loads'], np.zeros(1)]),
+            np.concatenate([np.zeros(0), *parts['whole'], np.zeros(1)]).astype(np.int64),
+            np.array(self._drive, dtype=np.int64), np.array(state, dtype=np.int64))
+        return elements, arena(state[-1] + scratch + 64)
+
+    def _couplings(self, links: Links) -> Couplings:
+        first = np.array([rod[0] for rod in self._coupled], dtype=np.int64)
+        size = np.array([links.freedom[rod].sum() for rod in self._coupled], dtype=np.int64)
+        at = np.concatenate([[0], np.cumsum(size ** 2)]).astype(np.int64)
+        return Couplings(first, links.first[first], size, at[:-1], np.zeros(at[-1]),
+                         np.zeros(at[-1]))
+
+    def _joint_arrays(self) -> Joints:
+        J = max(len(self._joints), 1)
+        joints = Joints(
+            np.zeros(J, dtype=np.int64), np.zeros(J, dtype=np.int64), np.zeros((J, 3, 3)),
+            np.zeros((J, 3)), np.zeros(J), np.tile(np.eye(3), (J, 1, 1)))
+        for j, shape in enumerate(self._joints):
+            joints.slides[j], joints.turns[j] = len(shape.slides), shape.turns
+            joints.axes[j, :len(shape.slides)] = shape.slides
+            joints.axis[j], joints.pitch[j] = shape.axis, shape.pitch
+        return joints
+
+    @staticmethod
+    def _tangent(tree: Tree) -> Tangent:
+        links, elements, L = tree.links, tree.elements, tree.links.kind.size
+        at, used = np.zeros((L, 4), dtype=np.int64), 0
+        for link, n in enumerate(links.freedom.tolist()):
+            actuators = elements.size[links.item[link], 3] if links.kind[link] == ELEMENT else 0
+            for k, size in enumerate((
+                    (n + 6) * (n + 18), 18 * (n + 18), 6 * 18, int(actuators) * n)):
+                at[link, k], used = used, used + size
+        m = tree.drives.kind.size
+        arm, lever, Om, Om_t, passed = np.zeros((5, L, 3))
+        return Tangent(
+            at, np.zeros(used), np.zeros((tree.closures.a.size, 3, 3)),
+            np.zeros((tree.free.size, 6)), arm, lever, Om, Om_t, passed, np.zeros(m), np.zeros(m),
+            np.zeros(tree.couplings.stiffness.size), np.zeros(tree.free.size, dtype=np.bool_))
+
+
+def _motions(count: int) -> Motion:
+    return Motion(np.tile(np.eye(3), (count, 1, 1)), *np.zeros((5, count, 3)))
+
+
+def _no_coordinates(Z: int) -> Coordinates:
+    none, unlimited = np.zeros((7, Z)), np.full(Z, np.inf)
+    return Coordinates(none[0], none[1], none[2], none[3], np.zeros(Z, dtype=np.bool_), none[4],
+                       -unlimited, unlimited, np.ones(Z))
+
+
+def _code(tree: Tree, work: Work) -> Code:
+    """Return the addresses of compiled parts, compiled if need be."""
+    a, A, AA, i = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros(1, dtype=np.int64)
+    e = Element(a, A, A, A, A, A, A, A, A, i)
+    loads, paths = ElementLoads(A, A, A, a, a), Paths(AA, AA, A, i)
+    y = Motion(A, a, a, a, a, a)
+    x = ElementState(*[A] * len(ElementState._fields))._replace(Rc=AA, length=a, gradient=AA)
+    return Code(
+        address(move, e, paths, y, y, a, a, a, x),
+        address(balance, e, loads, paths, a, a, a, a, x, a, a, work.room),
+        address(vary, e, loads, paths, a, Surroundings(a, y, a, a), x, 0.0, 0.0, True, True, A, A,
+                work.room))
+
+
+# --- Order of elimination ------------------------------------------------------------------------
+
+def plan(tree: Tree, postponed: Collection[int] = ()) -> Fronts:
+    """
+    Return where each unknown is eliminated, and what every link's front is made of.
+
+    Parameters
+    ----------
+    tree : Tree
+    postponed : collection of int
+        Links whose coordinates wait for the root: they were met without stiffness of their own.
+
+    """
+    links, closures = tree.links, tree.closures
+    parent, fixed = links.parent.tolist(), links.fixed.tolist()
+    L, K = len(parent), closures.a.size
+    above = [_line(parent, link) for link in range(L)]  # from each link to the world
+    ends = list(zip(closures.a.tolist(), closures.b.tolist()))
+    hub = np.full(K, -1, dtype=np.int64)
+    loops: list[set[int]] = []  # links that must be eliminated with a closure, or before
+    meets: list[int] = []       # for each closure, the link whose front closes it
+    for k, (a, b) in enumerate(ends):
+        onto = _hub(tree, b)
+        soft = sum(links.freedom[link] for link in above[a] if links.kind[link] == ELEMENT)
+        by_itself = soft >= closures.rows[k] and onto not in above[a]
+        hub[k] = onto if by_itself else -1
+        loose = [end for end in (a, b) if not fixed[end]][:1 if hub[k] >= 0 else 2]
+        loops.append(set(above[a]) ^ set(above[b]) if len(loose) == 2 else {
+            link for end in loose for link in above[end] if not fixed[link]})
+        common = next(link for link in above[a] if link in above[b])
+        meets.append(_branch(above[loose[0]], fixed) if len(loose) == 1 else common)
+    last = _last_fronts(tree, above, hub, loops, meets, postponed)
+    for top, first, size in zip(*(v.tolist() for v in tree.couplings[:3])):
+        for link in range(top + 1, L):  # further elements of the rod wait for its first one
+            if first < links.first[link] < first + size:
+                last.setdefault(link, top)
+    deferred = np.array([link in last and last[link] != link for link in range(L)])
+    done_at: dict[int, int] = {}       # unknown -> link
+    touched: dict[int, set[int]] = {}  # unknown -> links whose fronts it is in
+    for k, (a, b) in enumerate(ends):
+        for i in range(closures.first[k], closures.first[k] + closures.rows[k]):
+            done_at[i] = meets[k]
+            touched[i] = {end for end in ((a,) if hub[k] >= 0 else (a, b)) if not fixed[end]}
+    for link in np.flatnonzero(deferred).tolist():
+        for i in range(links.first[link], links.first[link] + links.freedom[link]):
+            done_at[i] = last[link]
+            touched[i] = {link} | {ends[k][0] for k in range(K) if hub[k] == link}
+    for link in range(L - 1, -1, -1):
+        if links.kind[link] == ELEMENT:
+            item = int(links.item[link])
+            a, count = tree.effort + int(tree.elements.drive[item]), tree.elements.size[item, 3]
+            for i in range(a, a + int(count)):
+                done_at[i] = link  # in the end, at the first element
+                touched.setdefault(i, set()).add(link)
+    return _fronts(tree, above, deferred, hub, done_at, touched)
+
+
+def _last_fronts(
+    tree: Tree, above: list[list[int]], hub: np.ndarray, loops: list[set[int]], meets: list[int],
+    postponed: Collection[int],
+) -> dict[int, int]:
+    """
+    Return where the coordinates of joints within loops are eliminated; move `meets` up to there.
+
+    A closure cannot be eliminated before the joints of its loop, nor they before it.
+    """
+    links, height = tree.links, [len(line) for line in above]
+    joints = [link for link in range(links.kind.size) if links.freedom[link] and (
+        links.kind[link] == JOINT or link in postponed)]
+    last: dict[int, int] = {}
+    while True:
+        for link in joints:
+            through = [meets[k] for k in range(len(meets)) if link in loops[k]]
+            if link in hub or link in postponed:
+                through.append(WORLD)
+            if through:
+                last[link] = min(through, key=lambda m: height[m])
+        higher = [min([meets[k], *(last[link] for link in loops[k] if link in last)],
+                      key=lambda m: height[m]) for k in range(len(meets))]
+        if higher == meets:
+            return last
+        meets[:] = higher
+
+
+def _line(parent: list[int], link: int) -> list[int]:
+    line = [link]
+    while parent[line[-1]] >= 0:
+        line.append(parent[line[-1]])
+    return line
+
+
+def _branch(line: list[int], fixed: list[bool]) -> int:
+    """Return the last link before a fixed one on the line to the world."""
+    last = line[0]
+    for link in line:
+        if fixed[link]:
+            return last
+        last = link
+    return last
+
+
+def _hub(tree: Tree, b: int) -> int:
+    """Return the joint on a fixed frame that alone moves the end of link b, or -1."""
+    links, link = tree.links, b
+    while links.kind[link] == JOINT and links.freedom[link] == 0 and not links.fixed[link]:
+        link = int(links.parent[link])
+    moves = links.kind[link] == JOINT and links.freedom[link] > 0
+    return int(link) if moves and links.fixed[links.parent[link]] else -1
+
+
+def _fronts(
+    tree: Tree, above: list[list[int]], deferred: np.ndarray, hub: np.ndarray,
+    done_at: dict[int, int], touched: dict[int, set[int]],
+) -> Fronts:
+    links, closures = tree.links, tree.closures
+    L, K = links.kind.size, closures.a.size
+    lists: list[set[int]] = [set() for _ in range(L)]
+    for unknown, starts in touched.items():
+        for start in starts:
+            for link in above[start]:
+                lists[link].add(unknown)
+                if link == done_at[unknown]:
+                    break
+    order, done = [], np.zeros(L, dtype=np.int64)
+    for link in range(L):
+        here = sorted(i for i in lists[link] if done_at[i] == link)
+        order.append(here + sorted(i for i in lists[link] if done_at[i] != link))
+        done[link] = len(here)
+    place = [{unknown: k for k, unknown in enumerate(o)} for o in order]
+    border_first = np.concatenate([[0], np.cumsum([len(o) for o in order])]).astype(np.int64)
+    up = np.full(int(border_first[-1]), -1, dtype=np.int64)
+    for link in range(1, L):
+        for k in range(done[link], len(order[link])):
+            up[border_first[link] + k] = place[links.parent[link]][order[link][k]]
+    own_at, effort_at = np.full(L, -1, dtype=np.int64), np.full(L, -1, dtype=np.int64)
+    for link in range(L):
+        if deferred[link]:
+            own_at[link] = place[link][int(links.first[link])]
+        if links.kind[link] == ELEMENT and tree.elements.size[links.item[link], 3]:
+            effort_at[link] = place[link][tree.effort + int(tree.elements.drive[links.item[link]])]
+    closure_at = np.full((K, 2), -1, dtype=np.int64)
+    hub_at = np.full(K, -1, dtype=np.int64)
+    for k in range(K):
+        for side, end in enumerate((closures.a[k], closures.b[k])):
+            if not links.fixed[end] and not (side == 1 and hub[k] >= 0):
+                closure_at[k, side] = place[end][int(closures.first[k])]
+        if hub[k] >= 0:
+            hub_at[k] = place[closures.a[k]][int(links.first[hub[k]])]
+    at, used = np.zeros((L, 5), dtype=np.int64), 0
+    most = 0
+    for link in range(L):
+        n = 0 if deferred[link] else int(links.freedom[link])
+        B, e = len(order[link]), n + int(done[link])
+        moving = link > 0 and not links.fixed[links.parent[link]]
+        rest = B - int(done[link])
+        for k, size in enumerate((
+                e * e, e * (rest + 18 * moving), (rest + 6 * moving) * e,
+                (6 + B) * (18 + B), 6 + B)):
+            at[link, k], used = used, used + size
+        full = int(links.freedom[link]) + B
+        most = max(most, (full + 6) * (full + 18) + (6 + B) * (full + 18) + 2 * full * full)
+    children = np.zeros(L, dtype=np.bool_)
+    children[links.parent[1:]] = True
+    coupling = np.full(L, -1, dtype=np.int64)
+    coupling[tree.couplings.link] = np.arange(tree.couplings.link.size)
+    return Fronts(
+        border_first, np.array([i for o in order for i in o], dtype=np.int64), up, done,
+        deferred, own_at, effort_at, closure_at, hub, hub_at, at, np.zeros(used + most + 64),
+        used, children, coupling)

@@ -1,0 +1,1 @@
+"""From a robot's description to an assembly."""

@@ -1,0 +1,118 @@
+"""Random assemblies of bodies, rods and joints, for tests."""
+
+import numpy as np
+
+from cosserat_ros.actuators import Paths
+from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
+from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind, KINDS
+from cosserat_ros.errors import InvalidModel
+from cosserat_ros.lie import exp_so3
+from cosserat_ros.rod import Material, Rod, Segment
+from cosserat_ros.section import Circular
+from cosserat_ros.strain import discretise, StrainModes
+
+MODES = StrainModes(shear_x=1, shear_y=1, stretch=1, bend_x=2, bend_y=2, twist=1, nodes=4)
+
+
+def soft_rod(length=0.3, radius=0.01, young=1e6):
+    """Return a soft rod."""
+    return Rod((Segment(length, Circular(radius), Material(young, 1e3, poisson_ratio=0.3)),))
+
+
+def random_pose(rng, size=0.2):
+    """Return a pose anywhere."""
+    return pose(size * rng.normal(size=3), exp_so3(rng.normal(size=3)))
+
+
+def random_body(rng, driven=False):
+    """Return a body with its mass anywhere."""
+    axes = exp_so3(rng.normal(size=3))
+    a = rng.uniform(0.5, 1.0, 3)
+    inertia = 1e-3 * axes @ np.diag(np.sum(a) - a) @ axes.T
+    return RigidBody(rng.uniform(0.1, 1.0), inertia, 0.1 * rng.normal(size=3),
+                     random_pose(rng), driven)
+
+
+def random_kind(rng, name=None, sprung=True):
+    """Return a joint of any kind with any axes, sprung or not."""
+    name = name or str(rng.choice(list(KINDS)))
+    axis, second = rng.normal(size=(2, 3))
+    kind = JointKind(name, axis, second, pitch=0.1 * rng.normal())
+    coordinates = [Coordinate(
+        stiffness=rng.uniform(0.5, 2.0) if sprung else 0.0,
+        damping=rng.uniform(0.0, 0.1) if sprung else 0.0,
+        rest=0.1 * rng.normal() if sprung else 0.0, effort=0.1 * rng.normal() if sprung else 0.0)
+        for _ in range(kind.count)]
+    return JointKind(name, axis, second, kind.pitch, coordinates)
+
+
+def random_paths(rng, rod, modes, actuators):
+    """Return the paths of actuators beside a rod: tendons and chambers in turns."""
+    d = discretise(rod, modes)
+    N = d.s.size
+    return Paths(
+        0.01 * rng.normal(size=(actuators, N, 3)), 0.1 * rng.normal(size=(actuators, N, 3)),
+        np.tile(d.w, (actuators, 1)), np.arange(actuators) % 2 == 1)
+
+
+def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None):
+    """Return a tree of bodies, joints and rods with some loops."""
+    names = [f'body_{i}' for i in range(bodies)]
+    parts = {name: random_body(rng, driven=i == 0 and rng.random() < 0.3)
+             for i, name in enumerate(names)}
+    joints, rod_parts = {}, {}
+
+    def anywhere(of):
+        return Attachment(str(rng.choice(['ground', *of])), random_pose(rng))
+
+    for i, name in enumerate(names):
+        if parts[name].driven or rng.random() < 0.15:
+            continue  # told, or afloat
+        kind = random_kind(rng, str(rng.choice(kinds)) if kinds else None)
+        joints[f'joint_{i}'] = Joint(kind, anywhere(names[:i]), Attachment(name, random_pose(rng)))
+    for i in range(rods):
+        rod, actuators = soft_rod(), int(rng.integers(0, 3))
+        modes = StrainModes(**{**MODES.__dict__, 'elements': int(rng.integers(1, 4))})
+        base = anywhere(names)
+        other = [name for name in names if name != base.body]
+        tip = Attachment(str(rng.choice(other)), random_pose(rng)) if (
+            other and rng.random() < 0.5) else None
+        rod_parts[f'rod_{i}'] = RodPart(
+            rod, modes, base, tip, random_kind(rng, str(rng.choice(['clamped', 'revolute']))),
+            random_kind(rng, str(rng.choice(['clamped', 'spherical', 'revolute']))),
+            random_paths(rng, rod, modes, actuators), coupled=rng.random() < 0.3)
+    for i in range(loops if bodies > 1 else 0):
+        a, b = rng.choice(names, 2, replace=False)
+        joints[f'loop_{i}'] = Joint(
+            random_kind(rng, sprung=False), Attachment(str(a), random_pose(rng)),
+            Attachment(str(b), random_pose(rng)))
+    return Assembly(parts, rod_parts, joints, (0.3, -0.2, -9.81))
+
+
+def random_solver(rng, **sizes):
+    """Return the solver of a random assembly whose loops can be closed, or held no more often."""
+    while True:
+        try:
+            return random_assembly(rng, **sizes).solver()
+        except InvalidModel:  # a loop that cannot be closed
+            continue
+
+
+def stir(rng, solver, rate=0.5):
+    """Give all that acts on an assembly some value; return coordinates and rates anywhere."""
+    tree, b = solver.tree, solver.tree.bodies
+    for array in (b.force, b.moment, b.follower_force, b.follower_moment):
+        array[:] = 0.1 * rng.normal(size=array.shape)
+    for matrix in tree.couplings[-2:]:
+        matrix[:] = 1e-3 * rng.normal(size=matrix.shape)
+    tree.elements.loads[:] = 0.1 * rng.uniform(size=tree.elements.loads.shape)
+    for square_drag in tree.elements.first[:, 13]:  # has a kink where a node stands still
+        tree.elements.loads[square_drag:square_drag + 3] = 0.0
+    for j in range(len(tree.joints.reference)):
+        tree.joints.reference[j] = exp_so3(rng.normal(size=3))
+    for link in np.flatnonzero(tree.links.kind == 0)[1:]:
+        for part in tree.roots[2:]:
+            part[link] = rate * rng.normal(size=3)
+    z, z_t, z_tt = rate * rng.normal(size=(3, solver.Z))
+    moves = solver.moves
+    return z, np.where(moves, z_t, 0.0), np.where(moves, z_tt, 0.0)
