@@ -30,6 +30,7 @@ class _Excerpt(reprlib.Repr):
 
 
 excerpt = _Excerpt().repr
+COMPARED = 100  # characters of an unknown name, by which the nearest is found: it is slow
 
 
 class CosseratError(Exception):
@@ -68,13 +69,17 @@ class InvalidModel(CosseratError, ValueError):
         return outer
 
 
+class SingularState(CosseratError):
+    """A state of a robot about which it has no linear model."""
+
+
 class UnknownName(InvalidModel):
     """A name that is not among those known: a misspelt key, a rod that is not there."""
 
     def __init__(self, field: str, value: Any, known: list[str]) -> None:
         super().__init__(field, value, f'one of: {", ".join(known) or "(none there)"}')
         self.args = (field, value, known)
-        near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.0)
+        near = difflib.get_close_matches(str(value)[:COMPARED], known, n=1, cutoff=0.0)
         self.hint = f'; the nearest is {near[0]!r}' if near else ''
 
     def __str__(self) -> str:

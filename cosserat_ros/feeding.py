@@ -99,6 +99,10 @@ class Feeding:
                 raise InvalidModel(f'length of {name}', length, f'> {whole - first:g} [m]')
         return np.array(lam)
 
+    def stretch_at_nodes(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the same at the nodes of all rods, (k, N): 1 where nothing is fed."""
+        return np.where(self.nodes, self.stretches(lengths)[:, None], 1.0)
+
 
 def _fed_nodes(robot: Robot, name: str, d: Discretisation) -> np.ndarray:
     """Return which nodes of a rod are fed, (N,) bool: those of a leg's first segment."""

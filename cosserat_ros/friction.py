@@ -25,12 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .chords import section_length
 from .feeding import Fed
 from .model import Model
 from .solver import SystemSolver
 
 SWEEPS = 100  # over all nodes, of Gauss and Seidel's method
 STEEPEST = 5.0  # mu times the angle at one node, more than which counts as this
+AT_LIMIT = 1e-9  # part of what a bristle can hold, by which it is at its limit
 
 
 class Memory(NamedTuple):
@@ -48,11 +50,12 @@ class Law(NamedTuple):
     limit: np.ndarray       # (N,) [N]
     by_sliding: np.ndarray  # (N, N) [N/m]
     by_angle: np.ndarray    # (N, N) [N/rad]
+    by_tension: np.ndarray  # (N,) with the tension before the first node [-]
 
 
 def dry_friction(
     last: Memory, sliding: np.ndarray, angle: np.ndarray, tension: float, coefficient: float,
-    presliding: float,
+    presliding: float, yields: bool = False,
 ) -> Law:
     """
     Return dry friction along a tendon, from its motor's side on.
@@ -68,12 +71,17 @@ def dry_friction(
         Before the first node, >= 0 [N].
     coefficient, presliding : float
         mu [-], and the sliding at which a bristle slips [m].
+    yields : bool
+        Whether a bristle that is at its limit slips on, or sticks: it does either, by the way it
+        is pushed, and the slopes are those of the one.
 
     """
     N = sliding.size
     force, limit = np.zeros(N), np.zeros(N)
     by_sliding, by_angle = np.zeros((N, N)), np.zeros((N, N))
     tension_by_sliding, tension_by_angle = np.zeros(N), np.zeros(N)
+    by_first, tension_by_first = np.zeros(N), 1.0
+    edge = -AT_LIMIT if yields else AT_LIMIT
     for k in range(N):
         a = min(coefficient * angle[k], STEEPEST)
         least, most = np.expm1(-a) * tension, np.expm1(a) * tension
@@ -82,19 +90,21 @@ def dry_friction(
         bend += (sliding[k] - last.sliding[k]) / presliding
         force[k] = kept + limit[k] / presliding * (sliding[k] - last.sliding[k])
         by_tension, slope = a * bend, tension * bend
-        if force[k] < least:
+        if force[k] < least - edge * limit[k]:
             force[k], by_tension, slope = least, np.expm1(-a), -np.exp(-a) * tension
-        elif force[k] > most:
+        elif force[k] > most + edge * limit[k]:
             force[k], by_tension, slope = most, np.expm1(a), np.exp(a) * tension
         else:
             by_sliding[k, k] = limit[k] / presliding
         by_angle[k, k] = coefficient * slope if a < STEEPEST else 0.0
         by_sliding[k] += by_tension * tension_by_sliding
         by_angle[k] += by_tension * tension_by_angle
+        by_first[k] = by_tension * tension_by_first
         tension += force[k]
         tension_by_sliding += by_sliding[k]
         tension_by_angle += by_angle[k]
-    return Law(force, limit, by_sliding, by_angle)
+        tension_by_first += by_first[k]
+    return Law(force, limit, by_sliding, by_angle, by_first)
 
 
 def _kept(last: Memory, k: int, limit: float) -> tuple[float, float]:
@@ -118,9 +128,10 @@ class _Tendon(NamedTuple):
 class _Given(NamedTuple):
     """The linear law of a tendon that the solver was given: ``beyond^T (offset + slope q)``."""
 
-    offset: np.ndarray  # (N,)
-    slope: np.ndarray   # (N, n)
-    beyond: np.ndarray  # (N, n)
+    offset: np.ndarray      # (N,)
+    slope: np.ndarray       # (N, n)
+    beyond: np.ndarray      # (N, n)
+    by_tension: np.ndarray  # (N,) which it was not given: it has no place for it
 
 
 def _beyond(each: np.ndarray) -> np.ndarray:
@@ -191,18 +202,20 @@ class Friction:
             gradient, _beyond(gradient[:, d.component] * d.Phi), _beyond(weight * size),
             weight * bend, along[:, d.component] * d.Phi)
 
-    def _law(self, name: str, at: _Tendon, z: np.ndarray) -> Law:
+    def _law(self, name: str, at: _Tendon, z: np.ndarray, yields: bool = False) -> Law:
         tendon = self._model.robot.tendons[name]
         tension = z[self._solver.effort_places[self._model.places[name]]]
         return dry_friction(self.memory[name], at.sliding, at.angle, max(tension, 0.0),
-                            tendon.coulomb_friction, tendon.presliding)
+                            tendon.coulomb_friction, tendon.presliding, yields)
 
-    def add_to(self, fed: Fed, z: np.ndarray, near: bool = False) -> None:
+    def add_to(
+        self, fed: Fed, z: np.ndarray, near: bool = False, yields: bool = False,
+    ) -> None:
         """
         Add what friction does to rods near the unknowns z to `fed`.
 
         `near` the solution with all its slopes, for Newton's method; else with those of bristles
-        that stick alone, which only make a rod stiffer.
+        that stick alone, which only make a rod stiffer. `yields` as in `dry_friction`.
         """
         for name in self._damped:
             i = self._model.places[name].rod
@@ -211,13 +224,31 @@ class Friction:
             i, d = self._model.places[name].rod, self._model.rods[self._model.places[name].rod]
             q = z[self._solver.q_places[i]]
             at = self._tendon(name, q)
-            law = self._law(name, at, z)
+            law = self._law(name, at, z, yields)
             slope = (law.by_sliding @ at.beyond + law.by_angle @ at.turn if near
                      else np.diag(law.by_sliding)[:, None] * at.beyond)
             offset = law.force - slope @ q  # of the linear law, at q = 0
             fed.elastic[i] += at.beyond.T @ slope
             fed.stress[i] += (_before(offset) / d.w)[:, None] * at.gradient
-            self._given[name] = _Given(offset, slope, at.beyond)
+            self._given[name] = _Given(offset, slope, at.beyond, law.by_tension)
+
+    def coupled(self, K: np.ndarray) -> np.ndarray:
+        """
+        Return the static tangent dr/dz at the present, where it was added last, with the rest.
+
+        That is what efforts do by friction, and the curvature of the sliding that it works on.
+        """
+        K = K.copy()
+        for name in self._dry:
+            i, slot = self._model.places[name]
+            path, q, given = self._solver.paths[i], self._solver.q[i], self._given[name]
+            row, columns = self._solver.effort_places[i, slot], self._solver.q_places[i]
+            weight = path.weight[slot] * _before(given.offset + given.slope @ q)
+            K[np.ix_(columns, columns)] += section_length(
+                self._model.rods[i], path.r[slot], path.r_s[slot], weight, q).hessian
+            if self._solver.z[row] > 0.0:
+                K[columns, row] += given.beyond.T @ given.by_tension
+        return K
 
     def _damping(self, name: str, at: _Tendon) -> np.ndarray:
         """

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .feeding import Fed
+from .friction import AT_LIMIT
 from .model import Model
 from .solver import SystemSolver
 
@@ -74,10 +75,13 @@ class BendingFriction:
             u[:, column] = modes.values @ q[modes.places]
         return u
 
-    def _secant(self, i: int, bent: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _secant(
+        self, i: int, bent: np.ndarray, yields: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return moments per bend (N,) of bristles bent by (N, 2), which slip, and by how much."""
         size = np.sqrt(bent[:, 0] ** 2 + bent[:, 1] ** 2)
-        slips = self.stiffness[i] * size > self.limit[i]
+        limit = self.limit[i] * (1.0 - AT_LIMIT if yields else 1.0 + AT_LIMIT)
+        slips = self.stiffness[i] * size > limit
         secant = np.where(slips, self.limit[i] / np.where(slips, size, 1.0), self.stiffness[i])
         return secant, slips, size
 
@@ -86,10 +90,10 @@ class BendingFriction:
         bent = u - self.roots[i]
         return self._secant(i, bent)[0][:, None] * bent
 
-    def _slope(self, i: int, u: np.ndarray) -> np.ndarray:
+    def _slope(self, i: int, u: np.ndarray, yields: bool = False) -> np.ndarray:
         """Return how the moments change with the bendings, (N, 2, 2)."""
         bent = u - self.roots[i]
-        secant, slips, size = self._secant(i, bent)
+        secant, slips, size = self._secant(i, bent, yields)
         unit = bent / np.where(size > 0.0, size, 1.0)[:, None]
         across = np.eye(2) - slips[:, None, None] * unit[:, :, None] * unit[:, None, :]
         return secant[:, None, None] * across
@@ -112,11 +116,15 @@ class BendingFriction:
                 r[q[modes.places]] = modes.weighted @ moment[:, column]
         return r
 
-    def add_to(self, fed: Fed, z: np.ndarray) -> None:
-        """Add what friction does to rods near the unknowns z to `fed`."""
+    def add_to(self, fed: Fed, z: np.ndarray, yields: bool = False) -> None:
+        """
+        Add what friction does to rods near the unknowns z to `fed`.
+
+        A bristle that is at its limit slips on if it `yields`, and sticks if not.
+        """
         for i in range(len(self._model.rods)):
             u = self._bending(i, z)
-            slope = self._slope(i, u)
+            slope = self._slope(i, u, yields)
             offset = self._moment(i, u) - np.einsum('nij,nj->ni', slope, u)
             fed.elastic[i] += self._generalised_slope(i, slope)
             fed.stress[i][:, list(BENDING)] += offset

@@ -38,11 +38,14 @@ tendons is that of the last instant (see `Simulator`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
+from .errors import SingularState
 from .kinematics import kinematics, State
 from .lie import hat
 from .model import Stations
@@ -54,6 +57,17 @@ FAST = 1e6        # [1/s] rates at which D and M are found: K is then small besi
 APERIODIC = 1e-3  # part of an eigenvalue below which an imaginary part is rounding
 WEIGHTLESS = 1e-16  # part of the slowest mode's mu, below which a mode is as good as static
 REDUNDANT = 1e-9  # singular value of scaled constraints, below which they say nothing new
+
+
+@contextmanager
+def singular_states_named() -> Iterator[None]:
+    """Raise `SingularState` where linear algebra fails."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise SingularState(
+            'there is no linear model of this state: its stiffness is singular, infinite, or too '
+            f'negative, as under loads that no robot bears ({error})') from error
 
 
 # --- Without efforts and reactions ---------------------------------------------------------------
@@ -88,6 +102,8 @@ def slopes(system: System, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray) -> 
     K, damped, heavy = (
         unbalance_and_jacobian(system, z, z_t, z_tt, cV, cA)[1]
         for cV, cA in ((0.0, 0.0), (FAST, 0.0), (0.0, FAST ** 2)))
+    if not all(np.isfinite(part).all() for part in (K, damped, heavy)):
+        raise np.linalg.LinAlgError('the tangent is not finite')
     return Slopes(K, (damped - K) / FAST, (heavy - K) / FAST ** 2)
 
 
@@ -106,7 +122,7 @@ def reduced(slopes: Slopes, moves: np.ndarray, columns: np.ndarray | None = None
     """
     b = np.zeros((moves.size, 0)) if columns is None else columns
     K, b = without_soft_efforts(slopes.stiffness, moves, b)
-    rigid = ~moves & (np.diag(slopes.stiffness) == 0.0)
+    rigid = _rigid(slopes.stiffness, moves)
     here = np.ix_(moves, moves)
     D, M = slopes.damping[here], slopes.mass[here]
     N, Y = _null_space(slopes.stiffness[np.ix_(rigid, moves)], b[rigid])
@@ -119,6 +135,21 @@ def reduced(slopes: Slopes, moves: np.ndarray, columns: np.ndarray | None = None
     dual[:, moves] = N.T @ M
     return Reduced(N.T @ D @ N, N.T @ K @ N, squares, basis, dual, shift,
                    N.T @ (K @ Y + b[moves]), N.T @ D @ Y)
+
+
+def constrained(K: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """Return the static stiffness of independent coordinates, (p, p), in some basis of them."""
+    none, rigid = np.zeros((moves.size, 0)), _rigid(K, moves)
+    own = without_soft_efforts(K, moves, none)[0]
+    if not rigid.any():
+        return own
+    N = _null_space(K[np.ix_(rigid, moves)], none[rigid])[0]
+    return N.T @ own @ N
+
+
+def _rigid(K: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """Return which unknowns are efforts and reactions of rigid constraints, bool."""
+    return ~moves & (np.diag(K) == 0.0)
 
 
 def _vibrations(K: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -284,6 +315,7 @@ class LinearModel(NamedTuple):
     basis: np.ndarray       # (unknowns, p) change of the unknowns with the first half of x
 
 
+@singular_states_named()
 def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -> LinearModel:
     """
     Return the linear system about the present state: an equilibrium after `Simulator.statics`.
@@ -294,11 +326,16 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
     rod, at : str and float, optional
         The station that y is about, see `outlook`.
 
+    Raises
+    ------
+    SingularState
+        If there is none.
+
     """
     solver, view = sim.solver, outlook(sim, rod, at)
     tangents = slopes(sim.system(), solver.z, solver.z_t, solver.z_tt)
     part = reduced(
-        tangents._replace(stiffness=sim.chords.coupled(tangents.stiffness)), solver.moves,
+        tangents._replace(stiffness=sim.coupled(tangents.stiffness)), solver.moves,
         command_columns(sim))
     A, B, C, direct = state_space(part, view)
     state = np.concatenate([part.dual @ solver.z, part.dual @ solver.z_t])

@@ -20,14 +20,17 @@ from .errors import InvalidModel, UnknownName
 from .feeding import Feeding
 from .integrators import SCHEMES
 from .kinematics import Base, State
-from .parts import Body, Chamber, Leg, Tendon
+from .parts import Body, Chamber, Leg, principal_axes, Tendon
 from .robot import Robot, RodShape
 from .routing import Path
 from .solver import at_rest, CLAMPED_TIP, no_platform, SPHERICAL_TIP, SystemSolver
-from .strain import Discretisation, discretise, StrainModes
+from .strain import Discretisation, discretise, element_ends, StrainModes
 from .system import Platform, stack
 
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
+ITERATION_TIME = 1e-9   # [s] of one iteration per unknown^2 and node of a rod, as measured
+CHAIN_SHARE = 0.1       # of it that an exponential of the chain of rotations takes
+LONGEST_ITERATION = 1.0  # [s] by this estimate, that is allowed
 
 
 class Place(NamedTuple):
@@ -82,6 +85,9 @@ class Model:
     def _discretise(self) -> list[Discretisation]:
         """Return the rods with breaks where something ends, all with as many elements."""
         breaks = [self._breaks(name) for name in self.names]
+        self._check_cost(max(
+            len(element_ends(self.robot.rods[name], self.modes.elements, b)) - 1
+            for name, b in zip(self.names, breaks)))
         rods = [discretise(self.robot.rods[name], self.modes, b)
                 for name, b in zip(self.names, breaks)]
         most = max(len(d.W) for d in rods)
@@ -91,6 +97,21 @@ class Model:
                 breaks[i].append(float(np.mean(rods[i].breaks[longest:longest + 2])))
                 rods[i] = discretise(self.robot.rods[name], self.modes, breaks[i])
         return rods
+
+    def _check_cost(self, elements: int) -> None:
+        """Raise if a solve would take too long: its cost grows with the cube of the elements."""
+        modes, rods = self.modes, len(self.names)
+        per_element = sum(modes.counts)
+        nodes = elements * modes.nodes_per_element
+        chain = 2 * modes.substeps * (nodes + elements)
+        time = ITERATION_TIME * rods * (elements * per_element) ** 2 * (
+            nodes + CHAIN_SHARE * chain)
+        if time > LONGEST_ITERATION:
+            raise InvalidModel(
+                'modes', f'{per_element} modes and {modes.nodes_per_element} nodes on each of '
+                f'{elements} elements of {rods} rod{"s" if rods > 1 else ""}: {time:.2g} s',
+                'fewer modes, nodes, substeps or elements: one iteration may take '
+                f'{LONGEST_ITERATION:g} s by estimate')
 
     def _breaks(self, rod: str) -> list[float]:
         robot = self.robot
@@ -216,9 +237,10 @@ class Model:
         """Return about how much an effort changes with its length, at fixed ends of the rod."""
         i, slot = self.places[name]
         d, a = self.rods[i], self.paths[i]
-        lever = np.abs(a.r[slot]).max()
+        lever, bending = np.abs(a.r[slot]).max(), d.stiffness[:, 3]
+        bending = np.where(bending > 0.0, bending, np.inf)  # a string has none
         give = np.sum(a.weight[slot] ** 2 / d.w * (
-            1.0 / d.stiffness[:, 2] + lever ** 2 / d.stiffness[:, 3]))
+            1.0 / d.stiffness[:, 2] + lever ** 2 / bending))
         return 1.0 / give
 
     # --- Loads and platform ---
@@ -310,7 +332,7 @@ class Model:
         hold = np.zeros((k, max(map(len, directions)), 6))
         for i, held in enumerate(directions):
             hold[i, :len(held)] = held
-        inertia, axes = np.linalg.eigh(robot.platform.inertia.matrix())
+        inertia, axes = principal_axes(robot.platform.inertia.matrix())
         g = robot.platform_pose(robot.rest_shape(2))
         attached = np.array([legs[name].attachment.matrix() for name in self.names])
         return Platform(
@@ -450,7 +472,7 @@ def _carried(d: Discretisation, bodies: Sequence[tuple[float, Body]]) -> Bodies:
         e = int(np.argmin(np.abs(d.breaks[1:] - s)))
         total[e] = _joined(total[e], (
             body.mass, np.array(body.centre_of_mass), body.inertia.matrix()))
-    moments, axes = zip(*(np.linalg.eigh(J) for _, _, J in total))
+    moments, axes = zip(*(principal_axes(J) for _, _, J in total))
     return Bodies(np.array([m for m, _, _ in total]), np.array([c for _, c, _ in total]),
                   np.array(moments), np.array(axes))
 

@@ -31,11 +31,17 @@ class _Masses(NamedTuple):
     Om_t: np.ndarray  # (k, 3)
 
 
-def energy(d: Discretisation, x: State, q: np.ndarray, loads: Loads) -> float:
-    """Return kinetic, elastic and gravitational energy, without that of other loads [J]."""
-    a = _masses(d, x, loads.bodies)
+def energy(d: Discretisation, x: State, stretch: np.ndarray, loads: Loads) -> float:
+    """
+    Return kinetic, elastic and gravitational energy, without that of other loads [J].
+
+    stretch (N,) is how many times longer than in d the rod is at its nodes: fed, not strained.
+    """
+    lam = stretch[:, None]
+    a = _masses(d._replace(inertia=lam * d.inertia), x, loads.bodies)
     kinetic = a.m @ np.sum(a.p_t ** 2, axis=1) + np.einsum('ki,kij,kj', a.Om, a.J, a.Om)
-    return float(0.5 * kinetic + 0.5 * q @ d.elastic @ q - a.m @ a.p @ loads.gravity)
+    elastic = np.sum((d.w * stretch) @ (d.stiffness * (x.xi / lam - d.rest_strain) ** 2))
+    return float(0.5 * kinetic + 0.5 * elastic - a.m @ a.p @ loads.gravity)
 
 
 def momentum(d: Discretisation, x: State, bodies: Bodies, base: np.ndarray) -> Momentum:

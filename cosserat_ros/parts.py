@@ -326,6 +326,13 @@ class Inertia(Checked):
         return tuple(np.linalg.eigvalsh(self.matrix()).tolist())
 
 
+def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return principal moments (3,), ascending, and right-handed axes, as columns (3, 3)."""
+    moments, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # Euler's equations hold in right-handed axes
+    return moments, axes
+
+
 @dataclass(frozen=True)
 class Body(Checked):
     """

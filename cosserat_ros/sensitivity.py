@@ -14,14 +14,13 @@ from .actuators import EFFORT, GAS, LENGTH
 from .model import GAS_CONSTANT
 from .parts import Chamber, Leg, Tendon
 from .simulator import Simulator
-from .solver import SystemSolver
 from .system import equations, System, Tangent, unbalance_and_jacobian
 
 
 def tangent(sim: Simulator) -> np.ndarray:
     """Return the static tangent dr/dz at the present instant, square."""
     still = np.zeros(sim.solver.z.size)
-    return sim.chords.coupled(
+    return sim.coupled(
         unbalance_and_jacobian(sim.system(), sim.solver.z, still, still, 0.0, 0.0)[1])
 
 
@@ -158,32 +157,3 @@ def compliance(sim: Simulator, rod: str | None = None, at: float | None = None) 
     """Return the static motion of a station with force and moment there, (6, 6)."""
     columns = wrench_columns(sim, rod, at)
     return -station_jacobian(sim, rod, at) @ np.linalg.solve(tangent(sim), columns)
-
-
-def unstable_directions(sim: Simulator) -> int:
-    """
-    Return in how many ways the present equilibrium would be left: 0 if it is stable.
-
-    Newton's method finds unstable equilibria as well as stable ones. The tangent's rows of closed
-    drives and held tips are scaled so that it is symmetric; each of them adds a negative
-    eigenvalue that is none of the energy's.
-    """
-    return ways_to_fall(tangent(sim), sim.solver)
-
-
-def ways_to_fall(K: np.ndarray, solver: SystemSolver) -> int:
-    """Return in how many ways an equilibrium with the static tangent K (square) is left."""
-    K, moves = K.copy(), solver.moves
-    ruled = np.flatnonzero(~moves)
-    slope, force = K[np.ix_(ruled, moves)], K[np.ix_(moves, ruled)].T
-    square = np.einsum('ij,ij->i', force, force)
-    factor = np.einsum('ij,ij->i', slope, force) / np.where(square > 0.0, square, 1.0)
-    held = np.abs(factor) > 0.0
-    K[ruled[held]] /= factor[held, None]
-    kept = moves.copy()
-    kept[ruled[held]] = True
-    size = np.where(solver.strain_scale > 0.0, 1.0 / np.where(
-        moves, solver.strain_scale, 1.0), 1.0)[kept]
-    scaled = size[:, None] * K[np.ix_(kept, kept)] * size
-    values = np.linalg.eigvalsh(0.5 * (scaled + scaled.T))
-    return int(np.sum(values < 0.0) - np.sum(held))

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .actuators import lengths_and_gradients
+from .actuators import Drives, lengths_and_gradients
 from .checked import check_number, check_vector
 from .chords import SpatialTendons
+from .contradictions import contradiction
 from .errors import InvalidModel, UnknownName
+from .feeding import Fed
 from .friction import Friction
 from .hysteresis import BendingFriction
-from .integrators import STILL
+from .integrators import Rule, STILL
+from .inversion import Inversion
 from .kinematics import State
 from .lie import inverse_se3
 from .model import GAS_CONSTANT, Model, Placement, Stations
@@ -30,9 +34,12 @@ from .solver import Solution
 from .strain import StrainModes
 from .system import System, unbalance_and_jacobian
 
-PASSES = 12  # most solves of one step to find what slips
+PASSES = 30  # most solves of one step to find what slips
 NEAR = 0.1  # `Friction.gap` below which Newton's method converges
+STRONGEST = 1e12  # [N, N m] that a load may be: more is a mistake, and would overflow when turned
+CIRCLES = 1e-3  # the same, above which it goes in circles if it has not converged by half time
 SETTLED = 1e-5  # of what a tendon does to its rod, to which its friction must follow the law
+UNSETTLED = 'dry friction or chords did not settle: they are off by {:.1g} of what they do'
 
 
 class ActuatorState(NamedTuple):
@@ -77,7 +84,7 @@ class Snapshot(NamedTuple):
 
 class Simulator:
     """
-    One robot.
+    One robot, for one thread at a time: a second one that solves meanwhile is refused.
 
     Parameters
     ----------
@@ -92,8 +99,17 @@ class Simulator:
     def __init__(
         self, robot: Robot, modes: StrainModes | None = None, stations: int = 21,
     ) -> None:
-        self.robot = robot
-        self.model = Model(robot, modes)
+        self._begin(Model(robot, modes), stations)
+
+    def twin(self) -> Simulator:
+        """Return another simulator of the same robot, at rest; what never changes is shared."""
+        other = Simulator.__new__(Simulator)
+        other._begin(self.model, len(self.stations[0].s))
+        return other
+
+    def _begin(self, model: Model, stations: int) -> None:
+        self.robot, self.model = model.robot, model
+        robot = model.robot
         self.solver = self.model.solver()
         self._loads = self.model.loads()
         self.stations = [
@@ -110,9 +126,22 @@ class Simulator:
         self.friction = Friction(self.model, self.solver)
         self.hysteresis = BendingFriction(self.model, self.solver)
         self.chords = SpatialTendons(self.model, self.solver)
+        self.inversion = Inversion(self.model, self.solver, self.stations)
         # Whether rods change from step to step, and whether they do so with the answer.
         self._settles = bool(self.friction.sticks or self.hysteresis or self.chords)
         self._changes = bool(robot.legs or self.friction.acts or self._settles)
+        self._solving = Lock()
+
+    @property
+    def settles(self) -> bool:
+        """Whether laws act that statics follows from solve to solve: dry friction, chords."""
+        return self._settles
+
+    def laws(self, z: np.ndarray) -> Fed:
+        """Return what dry friction and chords do near the unknowns z, by what is remembered."""
+        fed = Fed(*(np.zeros_like(part) for part in self.model.feeding.fed(self.leg_lengths)))
+        self._add_laws(fed, z, near=True)
+        return fed
 
     def rest_command(self, name: str) -> float:
         """Return the command at which an actuator does nothing to the rest shape."""
@@ -147,7 +176,7 @@ class Simulator:
             Where: the platform or the rod's end if left out [m].
 
         """
-        load = Load(np.array(check_vector('wrench', wrench, 6, unit='N, N m')), rod, at)
+        load = Load(check_wrench(wrench), rod, at)
         place = self._placement(load)
         where = 'platform' if place is None else f'{place.rod}:{place.end}:{at}'
         others = {name: held for name, held in self.named_loads.items() if name != where}
@@ -162,8 +191,9 @@ class Simulator:
         """Let these loads act instead of the present ones; refused whole if one is wrong."""
         acting = {}
         for name, load in loads.items():
+            held = self._acting.get(name)
             try:
-                acting[name] = load, self._placement(load)
+                acting[name] = held if held and held[0] is load else (load, self._placement(load))
             except InvalidModel as error:
                 raise error.within(f'load {name!r}') from None
         self._acting = acting
@@ -171,7 +201,7 @@ class Simulator:
 
     def _placement(self, load: Load) -> Placement | None:
         """Return where a load acts, None for the platform; raise if it cannot."""
-        check_vector('wrench', load.wrench, 6, unit='N, N m')
+        check_wrench(load.wrench)
         if self.robot.platform is not None and load.rod is None:
             if load.follower or load.extent:
                 raise InvalidModel(
@@ -268,6 +298,8 @@ class Simulator:
         """
         Go to the equilibrium of the present commands and loads, and stay there.
 
+        If there is none, or it is not found, nothing is changed.
+
         With dry friction, which one depends on the way: it is gone in one stroke from the last
         state, or from rods and tendons at rest.
 
@@ -280,18 +312,28 @@ class Simulator:
             Whether to start from the rods at rest.
 
         """
+        memory, reached = (dict(self.friction.memory), self.hysteresis.roots), self._reached
         if from_rest:
             self.friction.forget()
             self.hysteresis.forget()
         self._reached = dict(self.commands)
         drives = self.model.drives(self.commands, modes)
         solution = self._settle(
-            lambda: self.solver.statics(
-                self._loads, self.chords.shifted(drives), from_rest), ahead=0.0)
+            drives, lambda shifted: self.solver.statics(self._loads, shifted, from_rest), 0.0)
+        if not solution.converged:
+            self.friction.memory, self.hysteresis.roots = memory
+            self._stay(reached)
+        solution = self._explained(solution, drives)
         for name in modes or {}:
             self.commands[name] = self._described_command(name)
-        self._reached = self._before = dict(self.commands)
+        if solution.converged:
+            self._reached = self._before = dict(self.commands)
         return solution
+
+    def _stay(self, reached: dict[str, float]) -> None:
+        """Let rods and commands be those of the present state, after a solve that failed."""
+        self._reached = reached
+        self._feed(self.solver.z)
 
     def _described_command(self, name: str) -> float:
         """Return the command, as described, that keeps a tendon or chamber as it is now."""
@@ -320,18 +362,27 @@ class Simulator:
         tendon, rest = self.robot.tendons[name], self.model.rest_lengths[self.model.places[name]]
         return float(rest - length + tendon.compliance * (effort - tendon.pretension))
 
-    def system(self) -> System:
+    def system(self, yields: bool = False) -> System:
         """
         Return the equations at the present commands, loads and instant.
 
-        Dry friction is in them as it answers to small motions: it sticks.
+        Dry friction is in them as it answers to small motions: it sticks, also where it is at its
+        limit, unless it `yields` there. `coupled` has what their tangent has no place for.
         """
-        self._feed(self.solver.z)
+        self._feed(self.solver.z, True, yields)
         return self.solver.system(
             self._loads, self.chords.shifted(self.model.drives(self._reached)))
 
+    def coupled(self, K: np.ndarray) -> np.ndarray:
+        """Return the tangent dr/dz of `system`, with what efforts do by friction and chords."""
+        return self.friction.coupled(self.chords.coupled(K))
+
     def step(self, dt: float | None = None) -> Solution:
-        """Advance by dt [s], that of the description if not given."""
+        """
+        Advance by dt [s], that of the description if not given.
+
+        A converged solution has a message where a rod is turned inside out.
+        """
         dt = self.robot.time.step if dt is None else dt
         before, reached = self._reached, dict(self.commands)
         for name, actuator in self._slow.items():
@@ -339,69 +390,131 @@ class Simulator:
         self._reached = reached
         drives = self.model.drives(reached)
         solution = self._settle(
-            lambda: self.solver.step(self._loads, dt, self.chords.shifted(drives)), ahead=dt)
+            drives, lambda shifted: self.solver.step(self._loads, dt, shifted), dt)
         if not solution.converged:
-            self._reached = before
+            self._stay(before)
         self._before, self._elapsed = before, dt
-        return solution
+        return self._explained(solution, drives)
 
-    def _feed(self, z: np.ndarray, near: bool = False) -> None:
+    def _explained(self, solution: Solution, drives: Drives) -> Solution:
+        """Return how a solve ended; with the names of commands, if it was they."""
+        if solution.converged or 'singular' not in solution.message:
+            return solution
+        why = contradiction(self.model, self.solver, self.chords.shifted(drives))
+        return solution._replace(message=(
+            f'{why}; a tendon that has a compliance, or is told its tension, would follow '
+            f'({solution.message})')) if why else solution
+
+    def _feed(self, z: np.ndarray, near: bool = False, yields: bool = False) -> None:
         """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
         if not self._changes:
             return
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         fed = self.model.feeding.fed(self.leg_lengths)
-        self.friction.add_to(fed, z, near)
-        if self.hysteresis:
-            self.hysteresis.add_to(fed, z)
-        self.chords.add_to(fed, z)
+        self.solver.stretch = self.model.feeding.stretch_at_nodes(self.leg_lengths)
+        self._add_laws(fed, z, near, yields)
         self.solver.change_rods(*fed)
 
-    def _settle(self, solve: Callable[[], Solution], ahead: float) -> Solution:
+    def _add_laws(self, fed: Fed, z: np.ndarray, near: bool, yields: bool = False) -> None:
+        """Add what friction and chords do near the unknowns z to rods."""
+        self.friction.add_to(fed, z, near, yields)
+        if self.hysteresis:
+            self.hysteresis.add_to(fed, z, yields)
+        self.chords.add_to(fed, z)
+
+    def _settle(
+        self, drives: Drives, solve: Callable[[Drives], Solution], ahead: float,
+    ) -> Solution:
         """
         Solve until dry friction and chords are what they should be at the end.
 
-        Or as often as is allowed: then the best of these solutions is taken.
+        If they are not after as many solves as are allowed, nothing is changed: neither the state
+        nor what friction remembers. A rod that is turned inside out is no equilibrium: all stays
+        as it was. In motion it is said: a robot that stood still there would never come out of it.
 
         Parameters
         ----------
+        drives : Drives
         solve : callable
-            Goes from the present to another state.
+            Goes from the present to another state, with drives as chords shift them.
         ahead : float
             Time to there; 0 in statics [s].
 
         """
-        z = self.solver.z
-        self._feed(z)
-        if not self._settles:
-            return solve()
-        before, rule = self.solver.saved(), self.solver.rule(ahead) if ahead else STILL
-        best, least = None, np.inf
+        if not self._solving.acquire(blocking=False):
+            raise RuntimeError('another thread solves with this simulator: it is for one alone')
+        try:
+            return self._settle_alone(drives, solve, ahead)
+        finally:
+            self._solving.release()
+
+    def _settle_alone(
+        self, drives: Drives, solve: Callable[[Drives], Solution], ahead: float,
+    ) -> Solution:
+        before = self.solver.saved()
+        self._feed(self.solver.z)
+        solution = self._settled(drives, solve, ahead, before) if self._settles else solve(drives)
+        if not solution.converged:
+            return solution
+        wrong = self.inversion.found(self.solver.z)
+        if wrong and not ahead:
+            self.solver.restore(before)
+            return solution._replace(z=self.solver.z, converged=False, message=wrong)
+        if self._settles:
+            self.friction.keep()
+            self.hysteresis.keep()
+        return solution._replace(message=wrong) if wrong else solution
+
+    def _settled(
+        self, drives: Drives, solve: Callable[[Drives], Solution], ahead: float,
+        before: tuple[Any, ...],
+    ) -> Solution:
+        """Go to a solution that follows all laws, or nowhere; see `_settle`."""
+        z, rule = self.solver.z, self.solver.rule(ahead) if ahead else STILL
+        least = np.inf
         for tried in range(PASSES):
-            solution = solve()
+            solution = solve(self.chords.shifted(drives))
             if not solution.converged:
                 break
             gap = max(self.friction.gap(), self.hysteresis.gap(), self.chords.gap())
-            if best is None or gap < least:
-                best, least = (solution, self.solver.saved()), gap
             if gap < SETTLED:
+                return solution._replace(gap=gap)
+            least = min(least, gap)
+            try:
+                exact = gap < (CIRCLES if self.friction.sticks else NEAR)
+                found = self._corrected(drives, rule, exact)
+            except np.linalg.LinAlgError:
                 break
-            found = self.solver.z
-            if self.friction.sticks:
-                found = self.friction.relaxed(unbalance_and_jacobian(
-                    self.solver.system(self._loads), found, self.solver.z_t,
-                    self.solver.z_tt, *rule.new[:2])[1])
-            z = z + (1.0 if tried < PASSES // 2 else 0.5) * (found - z)  # else in circles
+            circles = gap > CIRCLES and tried > PASSES // 2
+            z = z + (0.5 if circles else 1.0) * (found - z)
             self._feed(z, gap < NEAR)
             if ahead:
                 self.solver.restore(before)
-        if best is None:
-            return solution
-        self.solver.restore(best[1])
-        self.friction.keep()
-        self.hysteresis.keep()
-        return best[0]
+        self.solver.restore(before)
+        return solution._replace(
+            z=self.solver.z, converged=False, gap=least if np.isfinite(least) else 0.0,
+            message=solution.message or UNSETTLED.format(least))
+
+    def _corrected(self, drives: Drives, rule: Rule, exact: bool) -> np.ndarray:
+        """
+        Return unknowns nearer to all laws than the present, where those hold that were given.
+
+        By Newton's method, whose residual is the difference of these laws, if it is to be `exact`;
+        else by what slips. For bending friction, the solver's own tangent is exact.
+        """
+        solver = self.solver
+        if not (self.friction.sticks or self.chords):
+            return solver.z
+        r, K = unbalance_and_jacobian(
+            solver.system(self._loads), solver.z, solver.z_t, solver.z_tt, *rule.new[:2])
+        if not exact:
+            return self.friction.relaxed(K) if self.friction.sticks else solver.z
+        self._feed(solver.z, True)
+        wanted, K = unbalance_and_jacobian(
+            solver.system(self._loads, self.chords.shifted(drives)), solver.z, solver.z_t,
+            solver.z_tt, *rule.new[:2])
+        return solver.z - np.linalg.solve(self.coupled(K), wanted - r)
 
     # --- What it looks like ---
 
@@ -502,6 +615,12 @@ def check_commands(robot: Robot, commands: Mapping[str, Any]) -> dict[str, float
         least, most = actuator.bounds
         checked[name] = check_number(name, value, least=least, most=most, unit=actuator.unit)
     return checked
+
+
+def check_wrench(wrench: Any) -> np.ndarray:
+    """Return force and moment as an array (6,) [N, N m], or raise."""
+    return np.array(check_vector(
+        'wrench', wrench, 6, least=-STRONGEST, most=STRONGEST, unit='N, N m'))
 
 
 def _same(a: Mapping[str, Load], b: Mapping[str, Load]) -> bool:

@@ -56,7 +56,8 @@ class Solution(NamedTuple):
     update: float       # size of the last update, as strain [-]
     residual: float     # largest entry of the residual before it [J per unit of q]
     parts: int          # in which load or time step was divided
-    message: str        # why not; empty if converged
+    message: str        # why not, or what no robot could do; else empty
+    gap: float = 0.0    # of friction and chords from their laws, as a part of what they do [-]
 
 
 Motion = Callable[[Base, float, float], Base]
@@ -150,6 +151,7 @@ class SystemSolver:
         self.time = 0.0
         self._motion = motion
         self._rods, self._paths = stack(self.rods), stack(self.paths)
+        self.stretch = np.ones(self._rods.s.shape)  # (k, N) of fed legs, by which energy counts
         self._stacked = self.bases, stack(self.bases)
         self._platform = platform or no_platform(len(rods))
         self._drives = stack([given_efforts(np.zeros(a.flat.size)) for a in self.paths])
@@ -549,9 +551,13 @@ class SystemSolver:
             self._past[0, turn] = 0.0
 
     def energy(self, loads: Loads) -> float:
-        """Return kinetic, elastic and gravitational energy of the rods and what they carry [J]."""
-        return sum(energy(d, self.state(i), self.q[i], one_of(loads, i))
+        """Return kinetic, elastic and gravitational energy of rods, platform and bodies [J]."""
+        rods = sum(energy(d, self.state(i), self.stretch[i], one_of(loads, i))
                    for i, d in enumerate(self.rods))
+        own, at = self._platform, self.platform
+        spin = own.axes.T @ at.R.T @ at.Om
+        return rods + float(0.5 * own.mass * at.p_t @ at.p_t + 0.5 * own.inertia @ spin ** 2
+                            - own.mass * at.p @ own.gravity)
 
     def momentum(self, loads: Loads, i: int = 0) -> Momentum:
         """Return the momenta of a rod and of the bodies among its loads."""

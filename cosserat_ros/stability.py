@@ -12,6 +12,11 @@ K_r is measured by what it is without load, ``E_r``: that of strains and closed 
 least eigenvalue of ``K_r v = margin E_r v`` is 1 at rest, 0 where the equilibrium is lost, and
 independent of the choice of coordinates. An Euler column has margin = 1 - P / P_critical.
 
+Of dry friction a bristle that is bent less than its limit is a spring. One at its limit yields if
+it is pushed on and is a spring if it is pushed back: here it yields whichever way, which is the
+least that friction can do (Hill's criterion). A positive margin then holds for every way to be
+pushed, and a negative one may be too strict, if those that yield would not all go the same way.
+
 Moments along fixed axes have no potential in space, and K_r is then not symmetric. Its symmetric
 part is judged: a positive margin still excludes that the robot diverges, but not that it
 flutters, for which see the eigenvalues of `linearize`; a negative one may be too strict. The
@@ -25,7 +30,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .kinematics import kinematics
-from .linearize import reduced, slopes, without_soft_efforts
+from .linearize import (
+    constrained,
+    reduced,
+    singular_states_named,
+    Slopes,
+    slopes,
+    without_soft_efforts,
+)
 from .simulator import Simulator
 from .solver import SystemSolver
 from .system import System
@@ -55,13 +67,53 @@ def assess(solver: SystemSolver, system: System) -> Stability:
     system : System
         With the loads and drives of the equilibrium, see `SystemSolver.system`.
 
+    Raises
+    ------
+    SingularState
+        If it cannot be judged.
+
     """
     still = np.zeros(solver.z.size)
     tangents = slopes(system, solver.z, still, still)
+    return _assessed(solver, tangents, tangents.stiffness, system.rods.elastic)
+
+
+def stability(sim: Simulator) -> Stability:
+    """
+    Return the stability of a robot where `Simulator.statics` has brought it.
+
+    Raises
+    ------
+    SingularState
+        If it cannot be judged.
+
+    """
+    solver, still = sim.solver, np.zeros(sim.solver.z.size)
+    tangents = slopes(sim.system(yields=True), solver.z, still, still)
+    return _assessed(
+        solver, tangents._replace(stiffness=sim.coupled(tangents.stiffness)),
+        sim.chords.coupled(tangents.stiffness), sim.model.feeding.fed(sim.leg_lengths).elastic)
+
+
+def stands(K: np.ndarray, solver: SystemSolver) -> bool:
+    """Return whether an equilibrium with the static tangent K is stable: `assess`, in short."""
+    try:
+        K_r = constrained(K, solver.moves)
+        np.linalg.cholesky(0.5 * (K_r + K_r.T))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+@singular_states_named()
+def _assessed(
+    solver: SystemSolver, tangents: Slopes, closed: np.ndarray, elastic: np.ndarray,
+) -> Stability:
+    """Return the stability by tangents; `closed` drives and `elastic` strains (k, n, n) are E."""
     part = reduced(tangents, solver.moves)
     K = 0.5 * (part.stiffness + part.stiffness.T)
     N = part.basis[solver.moves]
-    E = N.T @ _unloaded(solver, system, tangents.stiffness) @ N
+    E = N.T @ _unloaded(solver, closed, elastic) @ N
     E = 0.5 * (E + E.T)
     root = _inverse_root(E)
     values, modes = np.linalg.eigh(root.T @ K @ root)
@@ -71,12 +123,12 @@ def assess(solver: SystemSolver, system: System) -> Stability:
         float(part.squares[0]), part.basis @ root @ modes[:, 0], float(np.linalg.norm(skew, 2)))
 
 
-def _unloaded(solver: SystemSolver, system: System, K: np.ndarray) -> np.ndarray:
+def _unloaded(solver: SystemSolver, closed: np.ndarray, elastic: np.ndarray) -> np.ndarray:
     """Return the stiffness of strains and closed drives alone, (coordinates, coordinates)."""
-    moves, bare = solver.moves, K.copy()
+    moves, bare = solver.moves, closed.copy()
     bare[np.ix_(moves, moves)] = 0.0
     for i, places in enumerate(solver.q_places):
-        bare[np.ix_(places, places)] = system.rods.elastic[i]
+        bare[np.ix_(places, places)] = elastic[i]
     return without_soft_efforts(bare, moves, np.zeros((moves.size, 0)))[0]
 
 
@@ -87,11 +139,6 @@ def _inverse_root(E: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         L = np.linalg.cholesky(E + LOOSE * np.trace(E) / len(E) * np.eye(len(E)))
     return np.linalg.inv(L).T
-
-
-def stability(sim: Simulator) -> Stability:
-    """Return the stability of a robot where `Simulator.statics` has brought it."""
-    return assess(sim.solver, sim.system())
 
 
 def displacements(sim: Simulator, mode: np.ndarray) -> dict[str, np.ndarray]:

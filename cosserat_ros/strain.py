@@ -27,10 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre, polynomial
+from scipy.linalg import block_diag
 
 from .checked import Checked, choice, integer
 from .errors import InvalidModel
@@ -50,7 +52,7 @@ class StrainModes(Checked):
     Which strains a rod has, and how finely they are resolved on each element.
 
     A component with 0 modes keeps its rest value (the selection matrix B of Boyer 2020,
-    section II-C): no shear and no stretch make a Kirchhoff rod.
+    section II-C): no shear and no stretch make a Kirchhoff rod, no modes at all a rigid one.
 
     Parameters
     ----------
@@ -77,11 +79,6 @@ class StrainModes(Checked):
     elements: int = integer(least=1, most=1000, default=1)
     nodes: int = integer(least=0, most=100, default=0)
     substeps: int = integer(least=1, most=100, default=1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not any(self.counts):
-            raise InvalidModel('modes', self.counts, 'at least one mode in some component')
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -121,7 +118,24 @@ class Discretisation(NamedTuple):
     viscous: np.ndarray      # (n, n) generalised damping, constant
 
 
-def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Discretisation:
+class Element(NamedTuple):
+    """An element as plain arrays, for kernels; m nodes, n modes, M exponentials."""
+
+    w: np.ndarray            # (m,) quadrature weights [m]
+    W: np.ndarray            # (m, m) integration from the start to the nodes [m]
+    inertia: np.ndarray      # (m, 6) per length
+    rest_strain: np.ndarray  # (m, 6)
+    Phi: np.ndarray          # (m, n) value of each mode at each node
+    rest_turn: np.ndarray    # (M, 3) exponents of the rest strain [rad]
+    turn: np.ndarray         # (M, n) exponents of each mode, along the axis of its component
+    elastic: np.ndarray      # (n, n) generalised stiffness
+    viscous: np.ndarray      # (n, n) generalised damping
+    component: np.ndarray    # (n,) int64, component of strain of each mode
+
+
+def discretise_elements(
+    rod: Rod, modes: StrainModes, breaks: Sequence[float] = (),
+) -> list[Element]:
     """
     Divide a rod into elements and evaluate all that does not depend on its state.
 
@@ -133,44 +147,65 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
         Further arc lengths where strain may jump: point loads, ends of tendons [m].
 
     """
-    ends = _element_ends(rod, modes.elements, breaks)
-    m, E = modes.nodes_per_element, len(ends) - 1
-    x, weights = legendre.leggauss(m)
+    ends, x, weights = _divided(rod, modes, breaks)
     integral = _integration_matrix(x)
-    length = np.diff(ends)
-    middle = 0.5 * (ends[1:] + ends[:-1])
-    s = (middle[:, None] + 0.5 * length[:, None] * x).ravel()
     component = np.repeat(np.arange(6), modes.counts)
     degree = np.concatenate([np.arange(count) for count in modes.counts])
-    n = len(component)
-
-    Phi = np.zeros((E * m, E * n))
+    Phi = np.ascontiguousarray(_values(modes.family, x, degree))
     knots = np.concatenate([[-1.0], x, [1.0]])
-    chains = [_chain(rod, modes, ends[i], ends[i + 1], knots, component, degree)
-              for i in range(E)]
-    per_element = len(chains[0].turn)
-    turn = np.zeros((E * per_element, E * n))
-    for i, chain in enumerate(chains):
-        columns = slice(i * n, (i + 1) * n)
-        Phi[i * m:(i + 1) * m, columns] = _values(modes.family, x, degree)
-        turn[i * per_element:(i + 1) * per_element, columns] = chain.turn
-    first = per_element * np.arange(E)
-    steps_to_node = 2 * modes.substeps * np.arange(1, m + 1)
-    w = (0.5 * length[:, None] * weights).ravel()
-    component = np.tile(component, E)
-    stiffness, damping = rod.stiffness(s), rod.damping(s)
+    half = 0.5 * np.diff(ends)[:, None]
+    s = (0.5 * (ends[1:] + ends[:-1])[:, None] + half * x).ravel()
+    stiffness, damping, inertia, rest_strain = (
+        values.reshape(len(half), -1, 6)
+        for values in (rod.stiffness(s), rod.damping(s), rod.inertia(s), rod.rest_strain(s)))
+    elements = []
+    for e in range(len(half)):
+        w = half[e] * weights
+        chain = _chain(rod, modes, ends[e], ends[e + 1], knots, component, degree)
+        elements.append(Element(
+            w, half[e] * integral, inertia[e], rest_strain[e], Phi, chain.rest_turn, chain.turn,
+            gram(Phi, component, w, stiffness[e]), gram(Phi, component, w, damping[e]),
+            component))
+    return elements
+
+
+def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Discretisation:
+    """Return the elements of a rod as one, with dense matrices; see `discretise_elements`."""
+    if not any(modes.counts):
+        raise InvalidModel('modes', modes.counts, 'at least one mode in some component')
+    ends, x, _ = _divided(rod, modes, breaks)
+    elements = discretise_elements(rod, modes, breaks)
+    E, m, steps = len(elements), len(x), len(elements[0].turn)
+    s = (0.5 * (ends[1:] + ends[:-1])[:, None] + 0.5 * np.diff(ends)[:, None] * x).ravel()
+    first = steps * np.arange(E)
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(element, name) for element in elements])
+
+    def diagonal(name: str) -> np.ndarray:
+        return block_diag(*(getattr(element, name) for element in elements))
+
     arrays = Discretisation(
-        s=s, w=w,
-        W=0.5 * length[:, None, None] * integral,
-        stiffness=stiffness, damping=damping, inertia=rod.inertia(s),
-        rest_strain=rod.rest_strain(s),
-        component=component, Phi=Phi,
-        rest_turn=np.concatenate([chain.rest_turn for chain in chains]), turn=turn,
-        station=(first[:, None] + steps_to_node).ravel(), end_station=first + per_element,
-        breaks=ends, elastic=gram(Phi, component, w, stiffness),
-        viscous=gram(Phi, component, w, damping))
+        s=s, w=joined('w'), W=np.array([element.W for element in elements]),
+        stiffness=rod.stiffness(s), damping=rod.damping(s), inertia=joined('inertia'),
+        rest_strain=joined('rest_strain'), component=joined('component'), Phi=diagonal('Phi'),
+        rest_turn=joined('rest_turn'), turn=diagonal('turn'),
+        station=(first[:, None] + 2 * modes.substeps * np.arange(1, m + 1)).ravel(),
+        end_station=first + steps, breaks=ends, elastic=diagonal('elastic'),
+        viscous=diagonal('viscous'))
     # One layout for all rods: kernels are compiled once, and their products are fast.
     return Discretisation(*map(np.ascontiguousarray, arrays))
+
+
+def _divided(
+    rod: Rod, modes: StrainModes, breaks: Sequence[float],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the elements' ends (E + 1,) [m], and nodes and weights (m,) within [-1, 1]."""
+    return (element_ends(rod, modes.elements, breaks),
+            *_gauss_points(modes.nodes_per_element))
+
+
+_gauss_points = cache(legendre.leggauss)
 
 
 def resample(
@@ -239,11 +274,11 @@ def gram(
     Phi: np.ndarray, component: np.ndarray, w: np.ndarray, law: np.ndarray,
 ) -> np.ndarray:
     """Return the integral of Phi^T law Phi, (n, n), for a diagonal law (N, 6)."""
-    full = np.einsum('k,kc,kd,kc->cd', w, Phi, Phi, law[:, component])
+    full = (w[:, None] * law[:, component] * Phi).T @ Phi
     return np.where(component[:, None] == component, full, 0.0)
 
 
-def _element_ends(rod: Rod, elements: int, breaks: Sequence[float]) -> np.ndarray:
+def element_ends(rod: Rod, elements: int, breaks: Sequence[float]) -> np.ndarray:
     """Return the arc lengths between which strain is smooth, (E + 1,) [m]."""
     wanted = np.concatenate([
         np.linspace(a, b, elements + 1) for a, b in zip(rod.breaks[:-1], rod.breaks[1:])])
@@ -259,7 +294,7 @@ def _element_ends(rod: Rod, elements: int, breaks: Sequence[float]) -> np.ndarra
 
 def _values(family: str, x: np.ndarray, degree: np.ndarray) -> np.ndarray:
     """Return the polynomials of the given degrees (n,) at x (k,) within [-1, 1]: (k, n)."""
-    return _FAMILIES[family](x, max(degree))[:, degree]
+    return _FAMILIES[family](x, max(degree, default=0))[:, degree]
 
 
 def _integration_matrix(x: np.ndarray) -> np.ndarray:
@@ -291,16 +326,16 @@ def _chain(
     fine = np.interp(
         np.arange((len(knots) - 1) * modes.substeps + 1) / modes.substeps,
         np.arange(len(knots)), knots)
-    y, weights = legendre.leggauss(modes.nodes_per_element)
+    y, weights = _gauss_points(modes.nodes_per_element)
     scale = 0.5 * (end - start)
-    rest_turn, turn = [], []
-    for a, b in zip(fine[:-1], fine[1:]):
-        points = 0.5 * (a + b) + 0.5 * (b - a) * y
-        measure = 0.5 * (b - a) * scale * weights
-        u_star = rod.rest_strain(0.5 * (start + end) + scale * points)[:, 3:]
-        Phi = np.where(component >= 3, _values(modes.family, points, degree), 0.0)
-        for sign in (-1.0, 1.0):
-            factor = measure * (0.5 + sign * y)  # 2 (s - s_mid) / h = y
-            rest_turn.append(factor @ u_star)
-            turn.append(factor @ Phi)
-    return _Chain(np.array(rest_turn), np.array(turn))
+    half = 0.5 * np.diff(fine)[:, None]
+    points = (0.5 * (fine[1:] + fine[:-1])[:, None] + half * y).ravel()
+    u_star = rod.rest_strain(0.5 * (start + end) + scale * points)[:, 3:]
+    Phi = np.where(component >= 3, _values(modes.family, points, degree), 0.0)
+    factor = half[:, :, None] * scale * weights * (
+        0.5 + np.array([[-1.0], [1.0]]) * y)  # 2 (s - s_mid) / h = y; (steps, 2, points)
+
+    def exponents(u: np.ndarray) -> np.ndarray:
+        return np.matmul(factor, u.reshape(len(half), len(y), -1)).reshape(2 * len(half), -1)
+
+    return _Chain(exponents(u_star), exponents(Phi))

@@ -1,6 +1,7 @@
 """The robots of config/ against Till's own equations by shooting, and against physics."""
 
 from dataclasses import replace
+import re
 
 from conftest import ROOT
 import numpy as np
@@ -399,6 +400,51 @@ def test_the_work_of_the_tendons_is_what_the_arm_gains():
     assert fine < 0.02 * max(size, 1e-3)
 
 
+def undamped_strips():
+    """Return the platform on three strips, with nothing that takes energy."""
+    robot = load(CONFIG / 'planar_parallel.yaml')
+    return replace(robot, rods={
+        name: replace(rod, segments=[
+            replace(segment, damping=Damping()) for segment in rod.segments])
+        for name, rod in robot.rods.items()})
+
+
+FED = {'left': 0.43, 'middle': 0.38, 'right': 0.42}
+
+
+def test_the_energy_of_fed_legs_is_that_of_legs_built_so_long():
+    """Other lengths of modes, but the same robot: the same pose, and the same energy."""
+    fed = Simulator(undamped_strips(), BOTH)
+    built = Simulator(replace(fed.robot, rods={
+        name: replace(rod, segments=[replace(rod.segments[0], length=FED[name])])
+        for name, rod in fed.robot.rods.items()}), BOTH)
+    at_rest = fed.solver.energy(fed.loads)
+    for sim in (fed, built):
+        sim.command(**FED)
+        assert sim.statics().converged
+    assert_allclose(fed.tip_pose(), built.tip_pose(), atol=1e-9)
+    energy = built.solver.energy(built.loads)
+    assert abs(energy - at_rest) > 1e-3
+    assert_allclose(fed.solver.energy(fed.loads), energy, rtol=1e-7)
+
+
+def test_a_platform_that_swings_on_fed_legs_keeps_its_energy():
+    """After a push that starts and ends softly: what the strips give up the platform has."""
+    sim, dt, push = Simulator(undamped_strips(), BOTH), 1e-3, 50
+    sim.command(**FED)
+    assert sim.statics().converged
+    energies, speeds = [], []
+    for k in range(5 * push):
+        force = 5.0 * np.sin(np.pi * min(k / push, 1.0)) ** 2
+        sim.set_wrench([force, 0.0, 0.0, 0.0, 0.0, 0.0])
+        assert sim.step(dt).converged
+        if k >= push:
+            energies.append(sim.solver.energy(sim.loads))
+            speeds.append(np.linalg.norm(sim.solver.platform.p_t))
+    swing = 0.5 * sim.robot.platform.mass * max(speeds) ** 2
+    assert np.ptp(energies) < 5e-3 * swing, (np.ptp(energies), swing)
+
+
 # --- The stability transition of figures 11 and 12 -----------------------------------------------
 
 BOTH = StrainModes(1, 1, 2, 5, 5, 3)
@@ -488,3 +534,26 @@ def test_internal_wrenches_balance_what_is_beyond():
     assert platform.statics().converged
     for i, wrench in enumerate(platform.internal_wrenches().values()):
         assert_allclose(wrench[-1], platform.solver.reactions[i], atol=5e-3)
+
+
+def test_a_twin_shares_the_model_and_nothing_that_moves():
+    sim = Simulator(load(CONFIG / 'tendon_arm.yaml'), stations=5)
+    twin = sim.twin()
+    assert twin.model is sim.model and len(twin.shape()['backbone'].arc_lengths) == 5
+    sim.command(tendon_1=3.0)
+    sim.set_wrench([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert sim.statics().converged
+    assert not twin.solver.z.any() and not twin.named_loads and twin.commands['tendon_1'] == 0.0
+    twin.go_to(sim.snapshot())
+    assert_allclose(twin.tip_pose(), sim.tip_pose(), atol=1e-12)
+
+
+def test_a_tendon_on_a_string_has_a_stiffness_too(tmp_path):
+    path = tmp_path / 'finger.yaml'
+    text = (CONFIG / 'fluidic_finger.yaml').read_text()
+    path.write_text(re.sub(r'second_moment_x: \S+', 'second_moment_x: 0', text))
+    sim = Simulator(load(path))
+    assert sim.robot.rods['backbone'].stiffness(np.array([0.05]))[0, 3] == 0.0
+    solution = sim.statics()
+    assert solution.converged or solution.message
+    assert np.isfinite(sim.solver.z).all()

@@ -14,6 +14,9 @@ Tendons and chambers are driven by their efforts here, whatever they are told in
 that is slack has no slope with its displacement, but one with its tension. Commands that are not
 efforts follow from shape and effort, and their limits are limits of the quadratic program.
 
+Dry friction and chords are left out of this search. Where they act it goes on with them, linear
+near the last shape that was found, and in the end `Simulator.statics` tells what the commands do.
+
 `mechanics` has the equations, `limits` those of actuation and commands, `task` the targets,
 `search` the ways to them, and `statics` what users call.
 """

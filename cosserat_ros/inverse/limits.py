@@ -121,7 +121,8 @@ class Limits:
             actuator = self.mechanics.actuators[j]
             if not isinstance(actuator, Leg):
                 drives.command[self.mechanics.rod[j], self.mechanics.slot[j]] = (
-                    self.model.told(name, actuator, actuator.command, commands[name]))
+                    self.model.told(name, actuator, actuator.command, commands[name])
+                    - (self.mechanics.excess[j] if actuator.command == 'displacement' else 0.0))
         return drives
 
     def linearise(

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..actuators import Drives, EFFORT
+from ..feeding import Fed
 from ..integrators import begin, STILL
 from ..kernels import Direct
 from ..linearize import reduced, slopes
 from ..newton import CONVERGED, Inverse, newton
 from ..parts import Leg
-from ..sensitivity import LegColumns, ways_to_fall
+from ..sensitivity import LegColumns
 from ..simulator import Simulator
+from ..stability import stands
 from ..system import equations, System, Tangent, unbalance_and_jacobian
 from .compiled import actuator_lengths, solve_rows
 
@@ -49,6 +51,8 @@ class Mechanics:
         self.scale = np.array(sim.solver.strain_scale)
         self._equations, self._solve_rows = Direct(equations), Direct(solve_rows)
         self._taken: tuple[Any, Any] | None = None
+        self._laws: Fed | None = None
+        self.excess = np.zeros(len(self.names))  # of tendons' lengths over the engine's [m]
         self.take()
 
     @property
@@ -73,6 +77,14 @@ class Mechanics:
             kind=np.full_like(self.described.kind, EFFORT),
             command=np.zeros_like(self.described.command))))
 
+    def take_laws(self, z: np.ndarray | None) -> None:
+        """Take over what dry friction and chords do near z, or nothing of it (None)."""
+        self._laws = None if z is None else self.sim.laws(z)
+        self.excess = np.zeros(len(self.names))
+        if z is not None:
+            self.excess[self._pulled] = self.sim.chords.excess[self._pulled_at]
+        self._system = self._feed(self._system)
+
     def stand(self, R: np.ndarray) -> None:
         """Count the platform's turn from R on, and begin anew."""
         self._weights = None
@@ -88,8 +100,11 @@ class Mechanics:
         return self._feed(system)
 
     def _feed(self, system: System) -> System:
-        """Return the system with legs of the present lengths, and no friction of tendons."""
+        """Return the system with legs of the present lengths, and the laws that were taken."""
         fed = self.sim.model.feeding.fed(self._lengths)
+        if self._laws is not None:
+            fed = fed._replace(elastic=fed.elastic + self._laws.elastic,
+                               stress=fed.stress + self._laws.stress)
         return system._replace(
             rods=system.rods._replace(elastic=fed.elastic, inertia=fed.inertia),
             loads=system.loads._replace(stress=self._stress + fed.stress))
@@ -142,23 +157,12 @@ class Mechanics:
         return found[0], status == CONVERGED
 
     def is_stable(self, z: np.ndarray, u: np.ndarray, drives: Drives | None) -> bool:
-        """
-        Return whether the equilibrium at z is stable under u, or other drives.
-
-        Under given efforts by the last tangent, made anew for a platform, whose legs buckle: there
-        a nearby one is not good enough. Drives that hold lengths or amounts can only make it
-        stiffer, which is looked at where it matters.
-        """
-        if self._system.platform.moves:
-            self._equations(self.actuate(u), z, self.still, self.still, 0.0, 0.0, True, self.r,
-                            self.tangent)
-        if self._stands_under_efforts():
-            return True
-        if drives is None:
-            return False
-        system = self.actuate(u)._replace(drives=drives)
+        """Return whether the equilibrium at z is stable under u, or other drives."""
+        system = self.actuate(u)
+        if drives is not None:
+            system = system._replace(drives=drives)
         K = unbalance_and_jacobian(system, z, self.still, self.still, 0.0, 0.0)[1]
-        return ways_to_fall(K, self.sim.solver) == 0
+        return stands(K, self.sim.solver)
 
     def way_to_fall(self, z: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return the change of z, of strain 1, by which an equilibrium under u is left first."""
@@ -167,39 +171,11 @@ class Mechanics:
         mode = part.basis @ np.linalg.eigh(0.5 * (part.stiffness + part.stiffness.T))[1][:, 0]
         return mode / self.strain(mode)
 
-    def _stands_under_efforts(self) -> bool:
-        """
-        Return whether the last tangent has no more negative eigenvalues than constraints.
-
-        They are counted rod by rod, then of what is left for the platform (Haynsworth's inertia
-        formula), of the symmetric part: the rows of the tips' constraints change sign for that.
-        """
-        tangent, n = self.tangent, self.n
-        k, B = tangent.block.shape[:2]
-        kept = np.concatenate([np.arange(n), np.arange(n + self._system.drives.kind.shape[1], B)])
-        own = tangent.block[:, kept[:, None], kept]
-        own[:, n:] *= -1.0
-        own = 0.5 * (own + own.transpose(0, 2, 1))
-        if not self._system.platform.moves:
-            try:
-                np.linalg.cholesky(own)
-            except np.linalg.LinAlgError:
-                return False
-            return True
-        column = tangent.column[:, kept]
-        column[:, n:] *= -1.0
-        column = 0.5 * (column + tangent.row[:, :, kept].transpose(0, 2, 1))
-        schur = tangent.corner - np.einsum(
-            'kae,kac->ec', column, np.linalg.solve(own, column))
-        values = np.concatenate([
-            np.linalg.eigvalsh(own).ravel(), np.linalg.eigvalsh(0.5 * (schur + schur.T))])
-        return int(np.sum(values < 0.0)) == k * (kept.size - n)
-
     def lengths(self, z: np.ndarray) -> np.ndarray:
         """Return lengths and volumes of the actuators, (m,); 0 for legs."""
-        lengths, solver = np.zeros(len(self.names)), self.sim.solver
+        lengths, solver = self.excess.copy(), self.sim.solver
         for i, here in self._pulled_on:
-            lengths[here] = actuator_lengths(
+            lengths[here] += actuator_lengths(
                 solver.rods[i], solver.paths[i], z[solver.q_places[i]])[self.slot[here]]
         return lengths
 

@@ -11,7 +11,8 @@ from ..checked import check_number
 from ..errors import InvalidModel, UnknownName
 from ..lie import exp_so3
 from ..robot import Robot
-from ..simulator import Simulator
+from ..simulator import SETTLED as SETTLED_LAWS, Simulator
+from ..stability import stability
 from .answers import Answers, Start
 from .compiled import Station
 from .limits import Limits
@@ -22,6 +23,9 @@ from .task import Target, Task
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
 MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
+VERIFIED = SETTLED_LAWS  # the same with dry friction or chords: as exact as statics is
+PASSES = 20         # most shapes near which friction and chords are taken as linear
+MISSED = 'best effort: a target is out of reach, or was not found'
 FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
 SAME = 1e-6         # strain between equilibria that are one
@@ -29,7 +33,12 @@ KICKS = 2.0, -2.0, 4.0, -4.0  # strain along the way to fall, from where it may 
 
 
 class Result(NamedTuple):
-    """What was found; commands are within all limits in any case."""
+    """
+    What was found; commands are within all limits in any case.
+
+    Where dry friction or chords act, errors are those of `Simulator.statics` with the commands,
+    from the simulator's state and what it remembers.
+    """
 
     commands: dict[str, float]       # of all actuators, as described
     converged: bool                  # whether nothing better is near
@@ -165,6 +174,20 @@ class InverseStatics:
         task = Task(self.sim, targets, self.length, self._stations)
         limits = Limits(self.mechanics, bounds, self._sizes.scale)
         self.mechanics.take()
+        found, u = self._search(task, limits, goal, start, damping)
+        if not self.sim.settles:
+            return found
+        before = self.sim.snapshot()
+        try:
+            return self._verified(task, self._under_laws(task, limits, goal, damping, found, u))
+        finally:
+            self.sim.go_to(before)
+            self.mechanics.take_laws(None)
+
+    def _search(
+        self, task: Task, limits: Limits, goal: str, start: str, damping: float,
+    ) -> tuple[Result, np.ndarray]:
+        """Return the best that is found without friction and chords, and u."""
         best, iterations, falls = None, 0, False
         for way in _ways(start, damping):
             if way.search == 'keep' and not falls:
@@ -176,7 +199,7 @@ class InverseStatics:
                 best = result, u
             if result.met:
                 self._answers.add(task, (result.z, u, result.R))
-                return result._replace(iterations=iterations)
+                return result._replace(iterations=iterations), u
             falls = falls or result.message == FALLS
         assert best is not None
         if best[0].message == FALLS:
@@ -185,8 +208,8 @@ class InverseStatics:
                 iterations += result.iterations
                 if result.met:
                     self._answers.add(task, (result.z, u, result.R))
-                    return result._replace(iterations=iterations)
-            return best[0]._replace(iterations=iterations)
+                    return result._replace(iterations=iterations), u
+            return best[0]._replace(iterations=iterations), best[1]
         calm = self._attempt(task, limits, goal, max(damping, SLUGGISH),
                              (best[0].z, best[1], best[0].R), 'descend')
         iterations += calm[0].iterations
@@ -194,8 +217,51 @@ class InverseStatics:
             best = calm
         if best[0].converged:
             self._answers.add(task, (best[0].z, best[1], best[0].R))
-        return best[0]._replace(iterations=iterations)
+        return best[0]._replace(iterations=iterations), best[1]
 
+    def _under_laws(
+        self, task: Task, limits: Limits, goal: str, damping: float, found: Result, u: np.ndarray,
+    ) -> Result:
+        """
+        Return what is found with friction and chords, from what was found without.
+
+        They are linear near a shape, as in `Simulator.statics`, and taken anew for each shape that
+        is found with them.
+        """
+        start = found, u
+        for how, least in (('approach', damping), ('descend', max(damping, SLUGGISH))):
+            if how == 'approach' and damping >= SLUGGISH:
+                continue
+            (found, u), z = start, start[0].z
+            for tried in range(PASSES):
+                self.mechanics.take_laws(z)
+                done = found.iterations
+                found, u = self._attempt(task, limits, goal, least, (found.z, u, found.R), how)
+                found = found._replace(iterations=done + found.iterations)
+                if self.mechanics.strain(found.z - z) < SAME:
+                    break
+                z = z + (1.0 if tried < PASSES // 4 else 0.5) * (found.z - z)  # else in circles
+            if found.met:
+                break
+        return found
+
+    def _verified(self, task: Task, found: Result) -> Result:
+        """Return what the commands do: by statics, from the present state and memory."""
+        sim = self.sim
+        sim.command(**found.commands)
+        solution = sim.statics()
+        if not solution.converged:
+            return found._replace(
+                met=False, converged=False, message=f'not verified: {solution.message}')
+        z, R = sim.solver.z.copy(), sim.system().platform.R.copy()
+        distances, angles = task.missing(z, R)
+        there = bool(distances.max() <= VERIFIED * self.length and angles.max() <= VERIFIED)
+        met = there and stability(sim).stable
+        message = '' if met else FALLS if there else MISSED
+        if not found.converged:
+            message = message or 'met, but effort may not be the least'
+        return found._replace(met=met, position_errors=distances, orientation_errors=angles,
+                              message=message, z=z, R=R)
     def _attempt(
         self, task: Task, limits: Limits, goal: str, damping: float, start: Start, how: str,
     ) -> tuple[Result, np.ndarray]:
@@ -226,12 +292,14 @@ class InverseStatics:
             z, stands = z + settle, True
         else:
             z, stands = self.mechanics.equilibrium(z, u, drives)
+        inverted = self.sim.inversion.found(z)
+        stands = stands and not inverted
         distances, angles = task.missing(z, search.R)
         there = bool(distances.max() <= MET * self.length and angles.max() <= MET)
         met = there and stands and self.mechanics.is_stable(z, u, drives)
-        message = '' if met else 'best effort: a target is out of reach, or was not found'
+        message = '' if met else MISSED
         if not stands:
-            message = 'no equilibrium was found for these commands'
+            message = inverted or 'no equilibrium was found for these commands'
         elif there and not met:
             message = FALLS
         elif not converged:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checked import check_number, check_vector
+from ..checked import check_number, check_vector, FARTHEST
 from ..errors import InvalidModel, UnknownName
 from ..kernels import Direct
 from ..lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
@@ -18,6 +18,8 @@ from ..simulator import Simulator
 from .compiled import Station, station_motion
 
 HERE = np.eye(4)
+HEAVIEST = 1e9  # [-] that a target may count: more is a mistake
+MOST_STATIONS = 64  # that are kept from task to task
 
 _station_motion = Direct(station_motion)
 
@@ -45,6 +47,7 @@ class _Aim(NamedTuple):
     rotation: np.ndarray | None
     rod: int                  # -1: the platform
     station: Station | None
+    at: float                 # its arc length [m]
     offset: np.ndarray        # (4, 4) from the station to the frame that is aimed
     weight: np.ndarray        # (6,) of the errors
 
@@ -63,7 +66,7 @@ class Task:
         self.aims = [self._aim(f'targets[{i}]', target) for i, target in enumerate(targets)]
         # What is aimed, and where it should be: lengths over that of the robot, and rotations.
         self.stations_aimed = tuple(
-            (aim.rod, id(aim.station), aim.rotation is None) for aim in self.aims)
+            (aim.rod, aim.at, aim.rotation is None) for aim in self.aims)
         self.goal = np.concatenate([
             part.ravel() for aim in self.aims for part in (aim.position / length, aim.rotation)
             if part is not None])
@@ -71,28 +74,37 @@ class Task:
     def _aim(self, field: str, target: Target) -> _Aim:
         if not isinstance(target, Target):
             raise InvalidModel(field, target, 'a Target')
-        position = np.array(check_vector(f'{field}.position', target.position, 3, unit='m'))
+        position = np.array(check_vector(
+            f'{field}.position', target.position, 3, least=-FARTHEST, most=FARTHEST, unit='m'))
         rotation = _checked_rotation(f'{field}.rotation', target.rotation)
-        weight = check_number(f'{field}.weight', target.weight, least=0.0)
+        weight = check_number(f'{field}.weight', target.weight, least=0.0, most=HEAVIEST)
         radian = self.length
         if target.orientation_weight is not None:
             radian = check_number(
-                f'{field}.orientation_weight', target.orientation_weight, above=0.0, unit='m')
+                f'{field}.orientation_weight', target.orientation_weight, above=0.0, most=FARTHEST,
+                unit='m')
         weights = weight / self.length * np.repeat([1.0, radian], 3)
         robot, model = self.sim.robot, self.sim.model
         if target.rod is None and target.at is None:
             offset = self.offset
             if robot.platform is not None:
-                return _Aim(position, rotation, -1, None, offset, weights)
+                return _Aim(position, rotation, -1, None, 0.0, offset, weights)
             name = robot.rod_name(robot.tip.rod)
         else:
             name, offset = self._rod(field, target.rod), HERE
         i, end = model.names.index(name), robot.rods[name].length
         s = end if target.at is None else check_number(
             f'{field}.at', target.at, least=0.0, most=end, unit='m')
-        if (i, s) not in self.stations:
-            self.stations[i, s] = Station(*Stations(model.rods[i], np.array([s])).shares(0))
-        return _Aim(position, rotation, i, self.stations[i, s], offset, weights)
+        return _Aim(position, rotation, i, self._station(i, s), s, offset, weights)
+
+    def _station(self, rod: int, s: float) -> Station:
+        """Return what is known of an arc length [m]; the last `MOST_STATIONS` are kept."""
+        station = self.stations.pop((rod, s), None) or Station(
+            *Stations(self.sim.model.rods[rod], np.array([s])).shares(0))
+        self.stations[rod, s] = station
+        if len(self.stations) > MOST_STATIONS:
+            del self.stations[next(iter(self.stations))]
+        return station
 
     def _rod(self, field: str, rod: str | None) -> str:
         robot = self.sim.robot
