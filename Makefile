@@ -2,11 +2,12 @@
 ROBOT ?= tendon_arm
 ENTER := environment/enter
 
-.PHONY: help demo test lint benchmark picture docs lock clean
+.PHONY: help demo test soak lint benchmark picture docs lock clean
 
 help:
 	@echo 'make demo [ROBOT=name] [DURATION=seconds] [PORT=number]   a robot in the browser'
 	@echo 'make test [ARGS="-k name"]                                all tests'
+	@echo 'make soak                                                 the fuzz tests, for long'
 	@echo 'make lint                                                 style and types'
 	@echo 'make benchmark                                            times of the engine, as tables'
 	@echo 'make picture                                              the picture of README.md'
@@ -21,6 +22,10 @@ demo:
 test:
 	@$(ENTER) pytest test $(ARGS)
 
+soak: export COSSERAT_FUZZ = 20
+soak:
+	@$(ENTER) pytest test -k fuzz --timeout 3600 $(ARGS)
+
 lint:
 	@$(ENTER) ruff check .
 	@$(ENTER) mypy
@@ -30,6 +35,7 @@ benchmark:
 	@$(ENTER) python benchmarks/cantilever.py
 	@$(ENTER) python benchmarks/robots.py
 	@$(ENTER) python benchmarks/growth.py
+	@$(ENTER) python benchmarks/rigid_chain.py
 	@$(ENTER) python benchmarks/start_up.py
 
 picture:

@@ -29,8 +29,8 @@ import numpy as np
 from cosserat_ros.inverse import InverseStatics, Target
 from cosserat_ros.parts import Limits
 from cosserat_ros.robot import load, Robot
-from cosserat_ros.sensitivity import unstable_directions
 from cosserat_ros.simulator import Simulator
+from cosserat_ros.stability import stability
 from cosserat_ros.strain import StrainModes
 
 CONFIG = Path(__file__).parents[1] / 'config'
@@ -103,7 +103,7 @@ def reachable(case: Case, count: int, near: bool) -> Iterator[np.ndarray]:
         goal = random.uniform(case.least, case.most, len(names))
         for part in np.arange(1, 11) / 10 if near else [1.0]:
             sim.command(**dict(zip(names, (1.0 - part) * start + part * goal)))
-            if sim.statics().converged and not unstable_directions(sim) and count > 0:
+            if sim.statics().converged and stability(sim).stable and count > 0:
                 count -= 1
                 yield sim.tip_pose()
 
@@ -124,7 +124,7 @@ def run(case: Case, count: int, near: bool = False) -> Figures:
         error = np.linalg.norm(found[:3, 3] - g[:3, 3]) / inverse.length
         if posed:
             error = max(error, np.abs(found[:3, :3] - g[:3, :3]).max())
-        rows.append((seconds, error, result.met, unstable_directions(again) == 0))
+        rows.append((seconds, error, result.met, stability(again).stable))
     return Figures(*map(np.array, zip(*rows)))
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cosserat_ros.assembly.assembly import Assembly, RodPart
 from cosserat_ros.integrators import SCHEMES
 from cosserat_ros.papers.cantilever import Cantilever, CantileverSimulator
 from cosserat_ros.papers.collocation import CollocationSimulator
@@ -72,6 +73,19 @@ def engine(release: Release, modes: StrainModes) -> Run:
     return follow(
         release, lambda: solver.step(loads, release.dt).converged,
         lambda: solver.state().p_end[-1])
+
+
+def assembly(release: Release, modes: StrainModes, tolerance: float = 1e-7) -> Run:
+    """Release the same rod as an assembly of one."""
+    solver = Assembly({}, {'rod': RodPart(ROD, modes)}, gravity=GRAVITY.tolist()).solver(
+        SCHEMES[release.scheme], tolerance)
+    tip = solver.places.rods['rod'][-1]
+    solver.tree.bodies.force[tip] = release.force
+    assert solver.statics().converged
+    solver.tree.bodies.force[tip] = 0.0
+    return follow(
+        release, lambda: solver.step(release.dt).converged,
+        lambda: np.array(solver.refresh().end.p[tip]))
 
 
 def shooting(release: Release, most: int = 100) -> Run:

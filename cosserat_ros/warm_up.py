@@ -11,6 +11,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from .assembly.assembly import Assembly, Attachment, RigidBody, RodPart
 from .integrators import begin, STILL
 from .inverse import InverseStatics, Target
 from .inverse.compiled import actuator_lengths, solve_rows
@@ -38,7 +39,7 @@ def warm_up() -> None:
     """Do once what nodes do, with a robot of each kind; what is large, side by side."""
     with ProcessPoolExecutor(2, get_context('spawn')) as processes:
         parts = [processes.submit(_compile_part, piece) for piece in (TANGENT, RESIDUAL)]
-        others = [processes.submit(_compile_newton)]
+        others = [processes.submit(_compile_newton), processes.submit(_compile_assembly)]
         for job in parts:
             job.result()
         others += [processes.submit(_compile_part, WHOLE), processes.submit(_compile_others)]
@@ -53,6 +54,17 @@ def _compile_part(piece: int) -> None:
     solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
     function, arguments = remote_calls(solver.present())[piece]
     address(function, *arguments)
+
+
+def _compile_assembly() -> None:
+    """Do once what an assembly can do."""
+    rod = robots()[0].rods['backbone']
+    solver = Assembly(
+        {'tool': RigidBody(0.01, 1e-5 * np.eye(3))},
+        {'rod': RodPart(rod, StrainModes(), tip=Attachment('tool'))}).solver()
+    solver.statics()
+    solver.start()
+    solver.step(1e-3)
 
 
 def _compile_newton() -> None:

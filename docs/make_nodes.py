@@ -152,9 +152,11 @@ class Graph(Node):
 
 def allowed(one: ParameterDescriptor) -> str:
     """Return the range of a parameter, or what it may be else."""
+    if one.additional_constraints:
+        return one.additional_constraints
     for span in (*one.floating_point_range, *one.integer_range):
         return f'{span.from_value:g} to {span.to_value:g}'
-    return one.additional_constraints
+    return ''
 
 
 def node_section(name: str, graph: Graph) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOMAINS = range(10, 100)  # those whose ports stay below Linux' ephemeral ones
+FUZZ = int(os.environ.get('COSSERAT_FUZZ', '1'))  # times as many examples as in `make test`
 
 
 @pytest.fixture(scope='session', autouse=True)

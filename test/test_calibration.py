@@ -217,6 +217,10 @@ def test_parameters_that_trade_off_are_named():
     ({'paths': ['gravity[2]'], 'lower': 0, 'upper': 1}, 'start must be from 0 to 1'),
     ({'paths': [], 'lower': 0, 'upper': 1}, 'a list of paths'),
     ({'paths': ['gravity[2]'], 'lower': 2, 'upper': 1}, 'lower must be less than upper'),
+    ({'paths': ['modes.elements'], 'lower': 1, 'upper': 5}, 'that of a real number'),
+    ({'paths': ['gravity[0]'], 'lower': 0, 'upper': 1.7e308}, 'upper must be a finite number'),
+    ({'paths': ['gravity[' + '9' * 5000 + ']'], 'lower': 0, 'upper': 1}, r'one of: \[0\]'),
+    ({'paths': ['gravity.\u00b2'], 'lower': 0, 'upper': 1}, r'one of: \[0\]'),
 ])
 def test_a_bad_parameter_is_refused(parameter, reason):
     with pytest.raises(CosseratError, match=reason):
@@ -299,7 +303,10 @@ def test_the_command_writes_a_robot_that_loads(tmp_path, capsys):
 @pytest.mark.parametrize('name, old, new, reason', [
     ('calibration.yaml', 'train: [a.csv]', 'train: [c.csv]', 'c.csv: No such file'),
     ('calibration.yaml', 'noise: 0.0005', 'noise: -1', r'calibration.yaml:\d+: noise must be'),
-    ('calibration.yaml', 'material.young', 'material.yuong', 'start must be given'),
+    ('calibration.yaml', 'material.young', 'material.yuong',
+     "yuong_modulus is not a known key, .*nearest is 'young_modulus'"),
+    ('calibration.yaml', '4.0e+11', '1.0e+308', r'yaml:\d+: parameters.E.upper must be a finite'),
+    ('map.yaml', 'scale: 2.0', 'scale: 1.0e+300', 'no sample can be solved with E = '),
     ('map.yaml', 'tendon_2', 'tendon_9', "commands must be one of: .*got 'tendon_9'"),
 ])
 def test_the_command_says_what_is_wrong(tmp_path, capsys, name, old, new, reason):
@@ -309,6 +316,32 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys, name, old, new, reason
     (tmp_path / name).write_text(text.replace(old, new))
     assert main([str(tmp_path / 'calibration.yaml'), '--processes', '1']) == 1
     assert re.search(reason, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize('option', ['--output', '--resume'])
+def test_an_output_that_cannot_be_written_is_refused_before_the_fit(tmp_path, capsys, option):
+    write_case(tmp_path)
+    nowhere = tmp_path / 'nofolder' / 'x.yaml'
+    assert main([str(tmp_path / 'calibration.yaml'), option, str(nowhere)]) == 1
+    said = capsys.readouterr()
+    assert said.err == f'calibrate: {nowhere}: No such file or directory\n'
+    assert 'samples' not in said.out  # not even read
+
+
+def test_nothing_is_left_of_a_fit_that_fails(tmp_path, capsys):
+    write_case(tmp_path)
+    (tmp_path / 'a.csv').write_text('nothing')
+    assert main([str(tmp_path / 'calibration.yaml'), '--output', str(tmp_path / 'new.yaml')]) == 1
+    assert not (tmp_path / 'new.yaml').exists()
+
+
+def test_starts_are_not_kept_in_a_file_of_another_kind(tmp_path, capsys):
+    write_case(tmp_path)
+    mine = tmp_path / 'robot.yaml'
+    before = mine.read_bytes()
+    assert main([str(tmp_path / 'calibration.yaml'), '--resume', str(mine)]) == 1
+    assert f'{mine}:1: not a file of results' in capsys.readouterr().err
+    assert mine.read_bytes() == before
 
 
 # --- Motions -------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Whose time it is: real, scaled, simulated, another's. Over real DDS."""
 
 from driver import Driver, simulator
+from listener import Listener
 from numpy.testing import assert_allclose
 import pytest
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
 from cosserat_ros.srv import Reset, Step
+
+OK, WARN = range(2)
 
 
 def seconds(stamp):
@@ -30,6 +33,94 @@ def test_time_scales_live():
         assert driver.set_parameter('time_scale', 0.0).successful
         assert driver.spin_until(lambda: factor() > 5.0, 10.0)
         assert driver.fresh('~/tip_pose')  # it still has time to tell
+
+
+def test_who_sleeps_by_an_old_rate_is_woken_by_a_new_one():
+    with simulator(step_rate=1.0, time_scale=0.001, publish_rate=0.1,
+                   joint_state_rate=0.1) as (driver, _):
+        def stands():
+            level, words, values = driver.diagnosis()
+            return (level, values['real-time factor']) == (WARN, '0.000') and (
+                'one step every 1e+03 s: time_scale is 0.001, a step 1 s' in words)
+        assert driver.spin_until(stands, 20.0), driver.diagnosis()
+        assert driver.set_parameter('time_scale', 1000.0).successful
+        assert driver.spin_until(lambda: driver.diagnosis()[0] != WARN or float(
+            driver.diagnosis()[2]['real-time factor']) > 1.0, 20.0), driver.diagnosis()
+        for name, topic in (('joint_state_rate', 'joint_states'), ('publish_rate', '~/tip_pose')):
+            # The next one would be due within 10 s: none of these may wait for it.
+            for _ in range(5):
+                assert driver.set_parameter(name, 0.1).successful
+                driver.spin(0.3)
+                assert driver.set_parameter(name, 100.0).successful
+                driver.fresh(topic, 3.0)
+
+
+def test_without_a_clock_to_follow_it_says_why_it_stands():
+    with simulator(use_sim_time='true') as (driver, _):
+        def says(level, words):
+            return driver.spin_until(lambda: driver.diagnosis()[0] == level and (
+                words in driver.diagnosis()[1]), 20.0), driver.diagnosis()
+        good, found = says(WARN, 'use_sim_time is set, but /clock does not come')
+        assert good, found
+        clock = driver.node.create_publisher(Clock, '/clock', 10)
+        message = Clock()
+        message.clock.sec = 7
+        assert driver.spin_until(lambda: clock.get_subscription_count() > 0)
+        clock.publish(message)
+        good, found = says(WARN, 'use_sim_time is set, but /clock stands still at 7.000 s')
+        assert good, found
+        assert driver.ask(SetBool, 'pause', data=True).success
+        good, found = says(OK, 'paused')
+        assert good, found
+
+
+def test_a_viewer_shows_what_comes_though_simulated_time_stands_still(start_node):
+    viewer = start_node('viewer', use_sim_time='true', port=0)
+    with simulator() as (driver, _):
+        assert driver.spin_until(lambda: 'first transforms' in viewer.output(), 30.0)
+
+
+def test_a_node_that_waits_for_a_clock_says_so_once(start_node):
+    process = start_node('path_follower', use_sim_time='true')
+    listener = Listener()
+    try:
+        said = 'use_sim_time is set, but /clock does not come'
+        assert listener.spin_until(lambda: said in process.output(), 30.0), process.output()
+        listener.spin(6.0)
+        assert process.output().count(said) == 1
+        assert process.stop() == 0
+    finally:
+        listener.close()
+
+
+@pytest.mark.parametrize('node', ['simulator', 'path_follower', 'comparator', 'viewer'])
+def test_a_clock_that_makes_no_sense_is_left_out(start_node, node):
+    given = {'port': 0} if node == 'viewer' else {}
+    process = start_node(node, use_sim_time='true', **given)
+    listener = Listener()
+    try:
+        clock = listener.node.create_publisher(Clock, '/clock', 10)
+        assert listener.spin_until(lambda: clock.get_subscription_count() > 0, 30.0)
+        for sec, nanosec in ((-1, 0), (-2 ** 31, 0), (2 ** 31 - 1, 2 ** 32 - 1)):
+            message = Clock()
+            message.clock.sec, message.clock.nanosec = sec, nanosec
+            said = f'got {sec}'
+
+            def left_out(message=message, said=said):
+                clock.publish(message)
+                listener.spin(0.3)
+                return said in process.output()
+            assert listener.spin_until(left_out, 30.0), process.output()
+        assert process.process.poll() is None
+        for sec in (5, 2 ** 31 - 1, 3):  # and time goes on where it makes sense
+            message = Clock()
+            message.clock.sec = sec
+            clock.publish(message)
+            listener.spin(0.5)
+        assert process.stop() == 0, process.output()
+        assert 'Traceback' not in process.output()
+    finally:
+        listener.close()
 
 
 def test_a_second_simulator_runs_on_the_time_of_the_first():

@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import MarkerArray
 
 from cosserat_ros.msg import Load
 from cosserat_ros.robot import load
@@ -186,6 +187,14 @@ def test_a_wrench_acts_along_the_frame_it_names_and_zero_takes_it_away(arm):
         ['tendon_1'], (1.0, {'effort': [1.0]}), stamp=1e9), ['past']),
     ('~/joint_trajectory', trajectory(
         ['tendon_1'], (1.0, {'effort': [0.1], 'velocities': [9.0]})), ['velocities', 'tendon_1']),
+    ('~/commands', array(*[0.0] * 50_000), ['data', 'at most 1000', '50000']),
+    ('joint_commands', joints(['tendon_1'] * 1001), ['name', 'at most 1000', '1001']),
+    ('joint_commands', joints(['x' * 5000]), ['name[0]', '1000 characters', '5000']),
+    ('~/joint_trajectory', JointTrajectory(
+        joint_names=['tendon_1'], points=[JointTrajectoryPoint()] * 10_001),
+     ['points', 'at most 10000', '10001']),
+    ('~/wrench', wrench('x' * 5000, 1.0), ['header.frame_id', '1000 characters']),
+    ('~/wrench', wrench('tip', 1.7e308, 1.7e308, 1.7e308), ['wrench', '1.7e+308', '1e+12']),
     ('~/wrench', wrench('tool', 1.0), ['frame_id', 'tool', 'tip']),
     ('~/wrench', wrench('', 1.0), ['frame_id']),
     ('~/wrench', wrench('tip', NAN), ['wrench[0]', 'nan']),
@@ -255,3 +264,31 @@ def test_a_stale_command_is_relaxed_if_so_asked(arm):
     finally:
         assert arm.set_parameter('command_timeout', 0.0).successful
         assert arm.set_parameter('on_timeout', 'hold').successful
+
+
+@pytest.mark.parametrize('size', [5e-324, 1e-163, 1e-20])
+def test_a_tiny_load_is_drawn_like_any_other(arm, size):
+    topic = f'{arm.own}/markers'
+    arm.subscribe(MarkerArray, topic)
+    arm.send('~/wrench', wrench('tip', size))
+
+    def arrows():
+        return [m for array in arm.messages[topic] for m in array.markers
+                if m.ns == 'loads/wrench:tip' and m.action == m.ADD]
+    assert arm.spin_until(arrows, 10.0)
+    tail, head = ([p.x, p.y, p.z] for p in arrows()[-1].points)
+    assert_allclose(np.linalg.norm(np.subtract(head, tail)), 0.3 * 0.24, rtol=1e-6)
+    arm.fresh('~/tip_pose')
+    assert arm.spin_until(lambda: arm.diagnosis()[0] == 0, 10.0)
+
+
+def test_one_wrench_that_is_refused_takes_no_other_with_it(arm):
+    rejected = int(arm.diagnosis()[2]['rejected commands'])
+    before = arm.tip()
+    assert arm.ask(SetBool, 'pause', data=True).success
+    for message in (wrench('tip', 0.3), wrench('backbone_10', 1e300), wrench('backbone_05', NAN)):
+        arm.send('~/wrench', message)
+    assert arm.spin_until(
+        lambda: int(arm.diagnosis()[2]['rejected commands']) == rejected + 2, 10.0)
+    assert arm.ask(SetBool, 'pause', data=False).success
+    assert arm.spin_until(lambda: np.linalg.norm(arm.tip() - before) > 1e-3, 10.0)

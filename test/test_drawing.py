@@ -11,12 +11,19 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from cosserat_ros import robot
 from cosserat_ros.nodes.frames import RobotFrames
-from cosserat_ros.nodes.markers import RobotMarkers, SLACK_COLOUR, TAUT_COLOUR
+from cosserat_ros.nodes.markers import (
+    _chords,
+    LoadMarkers,
+    RobotMarkers,
+    SLACK_COLOUR,
+    TAUT_COLOUR,
+)
 from cosserat_ros.parts import Chamber, Discs, Tendon
 from cosserat_ros.robot import MountedRod, Robot
 from cosserat_ros.rod import Material, RestShape, Segment
 from cosserat_ros.routing import Helical, Parallel
 from cosserat_ros.section import Circular
+from cosserat_ros.simulator import Load
 
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
 
@@ -136,3 +143,35 @@ def test_the_platform_is_a_disc_where_the_legs_have_it():
     assert_allclose([marker.scale.x, marker.scale.y, marker.scale.z], [0.15, 0.15, 0.002])
     p = marker.pose.position
     assert_allclose([p.x, p.y, p.z], [0.0, 0.0, 0.4], atol=1e-12)
+
+
+@pytest.mark.parametrize('size', [5e-324, 1e-163, 1.0, 1e12])
+def test_loads_of_any_size_are_drawn(size):
+    described = robot.load(ROOT / 'config' / 'tendon_arm.yaml')
+    markers = LoadMarkers(described, 'base_link')
+    loads = {'pull': Load(size * np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0])),
+             'less': Load(1e-3 * size * np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0]))}
+    message = markers.message(loads, described.rest_shape(3), Time())
+    longest = {}
+    for marker in message.markers:
+        tail, head = points(marker)
+        assert np.isfinite([tail, head]).all()
+        longest[marker.ns, marker.id] = np.linalg.norm(head - tail)
+    for number in (0, 1):
+        assert_allclose(longest['loads/pull', number], 0.3 * 0.24)
+        assert size < 1e-163 or longest['loads/less', number] > 0.0
+
+
+@pytest.mark.parametrize('scale', [0.0, 5e-324, 1e-200, 1e-13])
+def test_stations_that_fall_together_are_drawn_as_a_rotation(scale):
+    described = robot.load(ROOT / 'config' / 'tendon_arm.yaml')
+    shape = described.rest_shape(5)
+    shape['backbone'].poses[:, :3, 3] *= scale
+    sheared = described.rest_shape(5)
+    sheared['backbone'].poses[:, :3, :3] = np.array(  # its x axis along the chord
+        [[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    for poses in (shape['backbone'].poses, sheared['backbone'].poses):
+        middle, length = _chords(poses)
+        R = middle[:, :3, :3]
+        assert_allclose(np.einsum('sij,skj->sik', R, R), np.tile(np.eye(3), (4, 1, 1)), atol=1e-9)
+        assert np.isfinite(length).all()

@@ -468,7 +468,7 @@ def test_bad_steps_and_loads_are_named():
 
 def test_modes_that_make_no_sense_are_refused():
     with pytest.raises(InvalidModel, match='at least one mode'):
-        StrainModes(0, 0, 0, 0, 0, 0)
+        discretise(TILL, StrainModes(0, 0, 0, 0, 0, 0))
     with pytest.raises(InvalidModel, match='family'):
         StrainModes(family='fourier')
     with pytest.raises(InvalidModel, match='breaks'):

@@ -80,8 +80,8 @@ def test_messages_that_tell_no_shape_are_refused():
         (message(arm=[0.0, 0.2, 0.1]), 'never decreasing'),
         (message(arm=[0.0, np.nan]), 'rods.arm.arc_lengths'),
         (short, 'rods.arm.poses must be as many as arc_lengths, 2, got 1'),
-        (far, 'poses must be finite, with rotations, got .*nan'),
-        (untold, 'poses must be finite, with rotations'),
+        (far, 'poses must be finite, of a size up to 1e.06, with rotations, got .*nan'),
+        (untold, 'poses must be finite, of a size up to 1e.06, with rotations'),
     ):
         with pytest.raises(InvalidModel, match=words):
             check_shape(wrong)

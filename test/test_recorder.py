@@ -1,9 +1,11 @@
 """The recorder: what it writes is what was said, and the file tells what it means."""
 
 import resource
+import shutil
 import signal
 import time
 
+from conftest import ROOT
 from driver import simulator
 from mcap.exceptions import McapError
 from mcap.reader import make_reader
@@ -16,7 +18,10 @@ from rosbags.highlevel import AnyReader
 from ruamel.yaml import YAML
 from sensor_msgs.msg import JointState
 
+from cosserat_ros.compare.maps import load_map
+from cosserat_ros.compare.recordings import read
 from cosserat_ros.msg import Backbone
+from cosserat_ros.robot import load
 
 BACKBONE = '/arm/simulator/backbone'
 ROBOT = {f'/arm/simulator/{name}' for name in (
@@ -148,6 +153,13 @@ def test_a_killed_recorder_leaves_what_came_until_a_second_before(robot, start_n
     assert killed - 2.0 < times[-1] <= killed
     assert len(times) > 30
 
+    chart = tmp_path / 'map.yaml'
+    chart.write_text('motion: dynamic\nmeasured: {tip: {topic: /arm/simulator/tip_pose}}\n')
+    recovered = read(path.parent, load_map(chart), load(ROOT / 'config' / 'tendon_arm.yaml'))
+    assert recovered.name == 'bag (recovered)'
+    assert len(recovered) == len(times)
+    assert recovered.times[-1] == pytest.approx(times[-1] - times[0], abs=0.5)
+
 
 def test_a_full_disk_ends_the_recording_with_a_word(robot, start_node, tmp_path):
     process, path = recorder(start_node, tmp_path)
@@ -156,6 +168,32 @@ def test_a_full_disk_ends_the_recording_with_a_word(robot, start_node, tmp_path)
     assert process.wait() == 1
     assert f'cannot write {path.parent}: File too large' in process.output()
     assert 'Traceback' not in process.output()
+
+
+def test_a_disk_that_is_full_at_the_end_is_told(start_node, tmp_path):
+    process, path = recorder(start_node, tmp_path, topics='never')
+    wait_for_its_words(process, 'recording into')
+    resource.prlimit(process.process.pid, resource.RLIMIT_FSIZE, (10, 10))  # for the index
+    assert process.stop(timeout=60.0) == 1
+    assert f'cannot write {path.parent}: File too large' in process.output()
+    assert 'Traceback' not in process.output()
+
+
+@pytest.mark.parametrize('stop', [False, True])
+def test_a_recording_that_was_removed_is_told(start_node, tmp_path, stop):
+    process, path = recorder(start_node, tmp_path, topics='never')
+    wait_for_its_words(process, 'recording into')
+    shutil.rmtree(path.parent)
+    assert (process.stop(timeout=60.0) if stop else process.wait(60.0)) == 1
+    assert f'cannot write {path.parent}: ' in process.output()
+    assert 'Traceback' not in process.output()
+
+
+def wait_for_its_words(process, words):
+    deadline = time.monotonic() + 60.0
+    while words not in process.output():
+        assert time.monotonic() < deadline, process.output()
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize('parameters, words', [

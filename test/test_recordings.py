@@ -119,6 +119,9 @@ def test_a_bad_map_is_refused_with_field_value_and_what_is_allowed(
     (b'', 'no rows of data'), (b't,what\n', 'no rows of data'),
     (b'\xff\xfe\x00', 'not a text file in UTF-8'),
     (b't,what,motor a,x,y,z,u,v,w\n1,a,b,c,d,e,f,g,h\n', 'no sample has finite'),
+    (b't,what,motor a,x,y,z,u,v,w\n1,' + b'a' * 131_073, 'bad.csv: not a table: field larger'),
+    (b't,what,motor a,x,y,z,u,v,w\n1e300,a,1e308,1,2,3,4,5,6\n', 'no sample has finite'),
+    (b't,what,motor a,x,y,z,u,v,w\n1,a,1,1e308,2,3,-1e7,5,6\n', 'no sample has finite'),
 ])
 def test_a_bad_table_is_refused(channels, tmp_path, content, reason):
     path = tmp_path / 'bad.csv'
@@ -243,6 +246,28 @@ def test_a_map_that_does_not_fit_the_bag_is_refused(channels, tmp_path, old, new
     write_bag(tmp_path / 'bag', StoragePlugin.MCAP)
     with pytest.raises(InvalidRecording, match=reason):
         read(tmp_path / 'bag', channels(BAG_MAP.replace(old, new)), ARM)
+
+
+@pytest.mark.parametrize('lost', ['metadata', 'end', 'half'])
+def test_what_is_whole_of_a_bag_that_was_cut_off_is_read(channels, tmp_path, lost):
+    folder = tmp_path / 'bag'
+    write_bag(folder, StoragePlugin.MCAP)
+    whole = read(folder, channels(BAG_MAP), ARM)
+    (folder / 'metadata.yaml').unlink()
+    file = folder / 'bag.mcap'
+    data = file.read_bytes()
+    # One chunk, closed by the reader's own end; records of the index come after it.
+    file.write_bytes({'metadata': data, 'end': data[:-20], 'half': data[:len(data) // 2]}[lost])
+    kept = file.read_bytes()
+    if lost == 'half':
+        with pytest.raises(InvalidRecording, match='none there'):  # its only chunk is not whole
+            read(folder, channels(BAG_MAP), ARM)
+    else:
+        again = read(folder, channels(BAG_MAP), ARM)
+        assert again.name == 'bag (recovered)'
+        assert_allclose(again.positions, whole.positions)
+        assert len(read(file, channels(BAG_MAP), ARM)) == len(whole)
+    assert file.read_bytes() == kept
 
 
 def test_what_is_no_bag_is_refused(channels, tmp_path):

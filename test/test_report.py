@@ -51,9 +51,48 @@ def test_the_table_has_recordings_and_groups(files, capsys):
     assert table['table.csv'][0] == 4
 
 
+UNSOLVED = '1.0e+9'  # [N] of one tendon: no equilibrium
+
+
+@pytest.mark.parametrize('align', ['none', 'offset', 'rigid'])
+def test_what_is_not_solved_is_counted_and_not_compared(files, tmp_path, capsys, align):
+    path = tmp_path / 'table.csv'
+    rows = path.read_text().splitlines()
+    main([*files, '--align', align])
+    expected = printed(capsys)['table.csv']
+    path.write_text('\n'.join([*rows, f'{UNSOLVED},near,9,9,9']))
+    assert main([*files, '--align', align]) == 0
+    assert printed(capsys)['table.csv'] == [*expected[:-1], 1]
+
+    path.write_text('\n'.join([rows[0], *2 * [f'{UNSOLVED},near,0,0,0']]))
+    assert main([*files, '--align', align, '--output', str(tmp_path / 'report')]) == 1
+    said = capsys.readouterr()
+    assert re.search(r'table.csv +0 +- +- +- +- +2\n', said.out)
+    assert said.err.splitlines()[-1] == 'compare: no sample could be solved of table.csv'
+    assert '2 not solved' in (tmp_path / 'report' / 'report.html').read_text()
+
+
+def test_a_gap_that_would_take_days_is_refused(files, tmp_path, capsys):
+    (tmp_path / 'map.yaml').write_text(
+        'motion: dynamic\ntime: {column: t}\nmeasured: {tip: {columns: [x, y, z]}}\n')
+    (tmp_path / 'table.csv').write_text('t,x,y,z\n0,0,0,0\n0.1,0,0,0\n1e6,0,0,0\n')
+    assert main(files) == 1
+    said = capsys.readouterr().err
+    assert 'table.csv: 1e+06 s in steps of ' in said
+    assert 'its longest gap is 1e+06 s, from 0.1 s on' in said
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(files, tmp_path, capsys):
+    (tmp_path / 'file').write_text('')
+    assert main([*files, '--output', str(tmp_path / 'file' / 'report')]) == 1
+    said = capsys.readouterr()
+    assert said.err == f'compare: {tmp_path / "file" / "report"}: Not a directory\n'
+    assert not said.out
+
+
 def test_an_offset_is_taken_away_if_asked_for(files, capsys):
     assert main([*files, '--align', 'offset']) == 0
-    _, rmse, _, largest, _ = printed(capsys)['table.csv']
+    _, rmse, _, largest, *_ = printed(capsys)['table.csv']
     assert rmse == pytest.approx(2.0 * np.sqrt(3.0) / 4.0, rel=1e-3)
     assert largest == pytest.approx(1.5, rel=1e-3)
 

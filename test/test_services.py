@@ -1,11 +1,13 @@
 """The services of a simulator, asked rightly and wrongly, over real DDS."""
 
 import math
+import re
 import signal
 import time
 
 from conftest import ROOT
 from driver import simulator, wait_for
+from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 import numpy as np
@@ -280,6 +282,17 @@ def arm():
     (SolveInverseStatics, 'solve_inverse_statics', {
         'targets': [Target()], 'bounds': [ActuatorBounds(name='x')]}, ['bounds[0]', 'x']),
     (Linearize, 'linearize', {'station': Station(frame_id='hand')}, ['hand']),
+    (SolveStatics, 'solve_statics', {'loads': [pull(str(k)) for k in range(101)]},
+     ['loads', '101', 'at most 100']),
+    (SolveStatics, 'solve_statics', {'actuation': [ActuatorCommand()] * 1001},
+     ['actuation', '1001', 'at most 1000']),
+    (SolveInverseStatics, 'solve_inverse_statics', {'targets': [Target()] * 101},
+     ['targets', '101', 'at most 100']),
+    (SolveInverseStatics, 'solve_inverse_statics', {
+        'targets': [Target()], 'bounds': [ActuatorBounds()] * 1001}, ['bounds', '1001']),
+    (Linearize, 'linearize', {'station': Station(rod='x' * 100_000)},
+     ['station.rod', 'at most 1000 characters', '100000']),
+    (SolveStatics, 'solve_statics', {'loads': [pull('x' * 2000)]}, ['loads[0].name', '2000']),
 ])
 def test_a_wrong_question_is_refused_with_a_reason(arm, kind, service, fields, words):
     answer = arm.ask(kind, service, **fields)
@@ -299,12 +312,54 @@ def test_a_wrong_question_is_refused_with_a_reason(arm, kind, service, fields, w
     (SetWrench, 'set_wrench', {'loads': [pull('a'), pull('a')]}, ['a', 'once']),
     (SetPayload, 'set_payload', {'name': 'x', 'attached': True}, ['mass']),
     (SetPayload, 'set_payload', {'name': 'x'}, ['x']),
+    (SetWrench, 'set_wrench', {'loads': [pull(str(k)) for k in range(50_000)]},
+     ['loads', '50000', 'at most 100']),
+    (SaveSnapshot, 'save_snapshot', {'name': 'x' * 5000}, ['name', '5000']),
+    (SetPayload, 'set_payload', {'name': 'x' * 5000, 'attached': True}, ['name', '5000']),
+    (Reset, 'reset', {'target': 2, 'snapshot': '\u202e' * 5000}, ['snapshot', '5000']),
 ])
 def test_a_wrong_wish_changes_nothing_and_is_explained(arm, kind, service, fields, words):
     answer = arm.ask(kind, service, **fields)
     assert not answer.success
     for word in words:
         assert word in answer.message, answer.message
+
+
+def test_what_is_kept_is_bounded_too(arm):
+    """As many as are allowed at once, again and again: the next is refused, the others stay."""
+    try:
+        for k in range(0, 100, 50):
+            loads = [pull(f'{k + i}', force=1e-6) for i in range(50)]
+            assert arm.ask(SetWrench, 'set_wrench', add=True, loads=loads).success
+        answer = arm.ask(SetWrench, 'set_wrench', add=True, loads=[pull('one more')])
+        assert not answer.success and 'loads must be at most 100, got 101' in answer.message
+        before = int(arm.diagnosis()[2]['rejected commands'])
+        arm.send('~/wrench', wrench_on('tip', 1e-3))
+        assert arm.spin_until(
+            lambda: int(arm.diagnosis()[2]['rejected commands']) > before, 10.0)
+        assert 'at most 100' in arm.diagnosis()[2]['last rejection']
+        assert arm.ask(SetWrench, 'set_wrench', add=True, loads=[pull('0', force=0.0)]).success
+    finally:
+        assert arm.ask(SetWrench, 'set_wrench').success
+    request = SetPayload.Request(attached=True)
+    request.inertia.m = 1e-9
+    for k in range(101):
+        request.name = str(k)
+        answer = arm.call(SetPayload, f'{arm.own}/set_payload', request)
+        assert answer.success == (k < 100), answer.message
+    assert 'payloads must be at most 100' in answer.message
+    arm.reset()
+    for k in range(101):
+        answer = arm.ask(SaveSnapshot, 'save_snapshot', name=str(k))
+        assert answer.success == (k < 100), answer.message
+    assert 'snapshots must be at most 100' in answer.message
+    assert arm.ask(SaveSnapshot, 'save_snapshot', name='0').success
+
+
+def wrench_on(frame_id, force):
+    message = WrenchStamped()
+    message.header.frame_id, message.wrench.force.x = frame_id, force
+    return message
 
 
 def test_a_flood_of_questions_holds_nothing_up(arm):
@@ -324,6 +379,42 @@ def test_a_flood_of_questions_holds_nothing_up(arm):
                if code == SolverStatus.NOT_AVAILABLE)
     level, _, values = arm.diagnosis()
     assert int(values['steps']) - steps > 0.8 * 60 * (time.monotonic() - begun - 1.0)
+
+
+def test_many_steps_keep_neither_pause_nor_reset_waiting(arm):
+    def begin(steps):
+        client = arm.node.create_client(Step, f'{arm.own}/step')
+        assert client.wait_for_service(10.0)
+        future = client.call_async(Step.Request(steps=steps))
+        arm.spin(0.3)
+        return future
+
+    arm.reset()
+    for kind, service, fields in (
+        (SetBool, 'pause', {'data': True}),
+        (Reset, 'reset', {'target': Reset.Request.REST}),
+        (Reset, 'reset', {'target': Reset.Request.EQUILIBRIUM}),
+        (SetBool, 'pause', {'data': False}),
+    ):
+        assert arm.ask(SetBool, 'pause', data=True).success
+        stepped = [begin(100_000), begin(100_000)]
+        begun = time.monotonic()
+        assert arm.ask(kind, service, **fields).success
+        waited = time.monotonic() - begun
+        for future in stepped:
+            assert arm.spin_until(future.done)
+            answer = future.result()
+            assert not answer.success
+            taken = re.fullmatch(
+                'pause or reset was asked for, after ([0-9]+) of 100000 steps', answer.message)
+            assert taken, answer.message
+            assert int(taken[1]) < 50_000, waited
+    # What is not urgent waits for its turn, so that stepping is deterministic.
+    assert arm.ask(SetBool, 'pause', data=True).success
+    stepped = begin(2000)
+    assert arm.ask(SetWrench, 'set_wrench').success
+    assert stepped.done() and stepped.result().success
+    arm.reset()
 
 
 def test_an_inactive_simulator_says_so(arm):

@@ -5,6 +5,8 @@ import signal
 import time
 
 from conftest import ROOT
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from driver import wait_for
 from geometry_msgs.msg import TransformStamped
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -353,8 +355,41 @@ def test_the_rate_can_change_live_and_nonsense_is_refused(start_node, listener):
                         ('publish_rate', 'fast'), ('robot', 'cantilever'), ('stations', 5),
                         ('step_rate', 100.0), ('time_scale', -1.0), ('on_timeout', 'dance')):
         assert not set_parameter(name, value).successful, (name, value)
+    refused = set_parameter('time_scale', 1e-13)
+    assert not refused.successful
+    assert 'time_scale must be a number from 0.001 to 1000, or 0, got 1e-13' in refused.reason
     messages['/tf'].clear()
     assert listener.spin_until(lambda: messages['/tf'])
+
+
+def test_two_simulators_of_one_name_say_so(start_node, listener):
+    one, other = start_node('simulator'), start_node('simulator')
+    elsewhere = start_node('simulator', '-r', '__ns:=/left')
+    said = 'other nodes are named /simulator too: 1.'
+    assert listener.spin_until(lambda: said in one.output() and said in other.output(), 60.0)
+    assert 'other nodes' not in elsewhere.output()
+    listener.subscribe(DiagnosticArray, '/diagnostics')
+    assert listener.spin_until(lambda: any(
+        s.level == DiagnosticStatus.WARN and 'same name' in s.message
+        for m in listener.messages['/diagnostics'] for s in m.status), 20.0)
+
+
+def test_to_configure_and_clean_up_leaves_nothing_behind(start_node, listener):
+    process = start_node('simulator', autostart='false')
+
+    def cycle(times):
+        for _ in range(times):
+            for transition in (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE,
+                               Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP):
+                request = ChangeState.Request(transition=Transition(id=transition))
+                assert listener.call(
+                    ChangeState, '/simulator/change_state', request, 30.0).success
+        pages = Path(f'/proc/{process.process.pid}/statm').read_text().split()[1]
+        return int(pages) * 4096 / 1e6
+
+    cycle(6)
+    before = cycle(1)
+    assert cycle(16) - before < 5.0  # [MB]: a cycle took 0.5 to 1.8
 
 
 # --- Its end -------------------------------------------------------------------------------------
@@ -396,6 +431,8 @@ def catches(pid, number):
     (['frame_prefix:=/left/'], ['frame_prefix', 'slash', '/left/']),
     (['parent_frame:=base_link'], ['parent_frame', 'base_link']),
     (['on_timeout:=dance'], ['on_timeout', 'hold', 'relax', 'dance']),
+    (['step_rate:=1e-300'], ['step_rate', 'from 1 to 10000, or 0', '1e-300']),
+    (['time_scale:=1e-13'], ['time_scale', 'from 0.001 to 1000, or 0', '1e-13']),
     (['step_rate:=-5.0'], ['step_rate', '-5.0', '[Hz]']),
 ])
 def test_bad_parameters_end_it_with_one_clear_line(start_node, arguments, words):
@@ -421,3 +458,33 @@ def test_a_bad_description_ends_it_with_one_clear_line(start_node, tmp_path):
     assert process.wait() != 0
     line, = process.output().strip().splitlines()
     assert f'{path}:' in line and 'lenght' in line and "'length'" in line
+
+
+def fine(tmp_path, robot, modes):
+    """Return the file of a robot with other modes."""
+    path = tmp_path / f'{robot}.yaml'
+    path.write_text((ROOT / 'config' / path.name).read_text() + f'\nmodes: {modes}\n')
+    return path
+
+
+def test_a_robot_that_costs_too_much_is_refused_at_once(start_node, tmp_path):
+    path = fine(tmp_path, 'tendon_arm', '{bend_x: 10, bend_y: 10, elements: 60}')
+    process = start_node('simulator', robot=path)
+    assert process.wait(30.0) == 1
+    for words in ('modes must be fewer', '60 elements', '1 s by estimate'):
+        assert words in process.output()
+    assert 'Traceback' not in process.output()
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_long_search_for_the_equilibrium_is_told_and_can_be_stopped(
+    start_node, tmp_path, number,
+):
+    # As fine as is allowed, and far too soft for what it carries.
+    path = fine(tmp_path, 'tendon_arm', '{bend_x: 10, bend_y: 10, elements: 40}')
+    path.write_text(path.read_text().replace('207e9', '207e5')
+                    + 'bodies:\n  stone: {mass: 10, centre_of_mass: [0.1, 0, 0]}\n')
+    process = start_node('simulator', robot=path)
+    assert wait_for(lambda: 'looking for the equilibrium of tendon_arm' in process.output(), 60.0)
+    assert process.stop(number, 20.0) == 0
+    assert 'Traceback' not in process.output()

@@ -4,6 +4,7 @@ from pathlib import Path
 import re
 import signal
 import sys
+import time
 
 from ament_index_python.packages import get_package_prefix
 from conftest import ROOT, Running
@@ -17,8 +18,9 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
-from cosserat_ros.msg import Load
-from cosserat_ros.nodes.asking import actuator_value
+from cosserat_ros.errors import CosseratError
+from cosserat_ros.msg import ActuatorInfo, Load, RobotInfo
+from cosserat_ros.nodes.asking import actuator_command, actuator_value
 from cosserat_ros.robot import load
 from cosserat_ros.simulator import Simulator
 from cosserat_ros.srv import SetWrench
@@ -96,6 +98,7 @@ def test_what_cannot_be_answered_is_one_line_and_a_code(driven, start):
         pytest.skip('alike for all robots')
     cases = (
         ('statics', ['tendon_9=1'], 1, "must be one of: tendon_1, .* got 'tendon_9'"),
+        ('statics', ['tendon_1=0.003kPa'], 1, "unit of tendon_1 must be one of: .*got 'kPa'"),
         ('statics', ['tendon_1=-1'], 1, r'a finite number >= 0 and <= 10 \[N\], got -1.0'),
         ('statics', ['--node', '/left/simulator'], 1,
          'no active simulator /left/simulator; there is .*/simulator.*: see --node'),
@@ -113,16 +116,51 @@ def test_what_cannot_be_answered_is_one_line_and_a_code(driven, start):
         assert code == 3 or text.count('\n') == 1, text
 
 
-@pytest.mark.parametrize(('text', 'value', 'mode'), [
-    ('a=3', 3.0, 0), ('a=-.5e1', -5.0, 0), ('a=2N', 2.0, 1), ('a=20 kPa', 2e4, 1),
-    ('a=1.5bar', 1.5e5, 1), ('a=5mm', 5e-3, 2), ('a=2ml', 2e-6, 2), ('a=1mmol', 1e-3, 3)])
-def test_a_unit_tells_what_is_meant(text, value, mode):
-    found = actuator_value(text)
+TENDON, CHAMBER, LEG = ActuatorInfo.TENDON, ActuatorInfo.CHAMBER, ActuatorInfo.LEG
+
+
+@pytest.mark.parametrize(('kind', 'text', 'value', 'mode'), [
+    (TENDON, 'a=3', 3.0, 0), (LEG, 'a=-.5e1', -5.0, 0), (TENDON, 'a=2N', 2.0, 1),
+    (CHAMBER, 'a=20 kPa', 2e4, 1), (CHAMBER, 'a=1.5bar', 1.5e5, 1), (TENDON, 'a=5mm', 5e-3, 2),
+    (LEG, 'a=5mm', 5e-3, 2), (CHAMBER, 'a=2ml', 2e-6, 2), (CHAMBER, 'a=1mmol', 1e-3, 3)])
+def test_a_unit_tells_what_is_meant(kind, text, value, mode):
+    robot = RobotInfo(actuators=[ActuatorInfo(name='a', kind=kind)])
+    found = actuator_command(robot, actuator_value(text))
     assert (found.name, found.mode) == ('a', mode)
     assert found.value == pytest.approx(value)
 
 
-@pytest.mark.parametrize('text', ['a', 'a=', '=3', 'a=nan', 'a=1e999', 'a=3kg', 'a=3=4'])
+@pytest.mark.parametrize(('kind', 'unit', 'allowed'), [
+    (TENDON, 'kPa', 'N, m, mm'), (TENDON, 'ml', 'N, m, mm'), (TENDON, 'mol', 'N, m, mm'),
+    (CHAMBER, 'N', 'Pa, kPa, bar, m^3, ml, mol, mmol'), (LEG, 'N', 'm, mm'), (LEG, 'ml', 'm, mm'),
+    (CHAMBER, 'mm', 'Pa, kPa, bar, m^3, ml, mol, mmol')])
+def test_a_unit_of_another_dimension_is_refused(kind, unit, allowed):
+    robot = RobotInfo(actuators=[ActuatorInfo(name='a', kind=kind)])
+    with pytest.raises(CosseratError, match=re.escape(
+            f"the unit of a must be one of: {allowed}, got '{unit}'")):
+        actuator_command(robot, actuator_value(f'a=3{unit}'))
+
+
+def waits(process, number):
+    """Tell whether a client speaks DDS, and leaves a signal to the system."""
+    about = Path('/proc') / str(process.process.pid)
+    caught = int(re.search(r'SigCgt:\s*(\w+)', (about / 'status').read_text())[1], 16)
+    return 'librmw_' in (about / 'maps').read_text() and not caught >> (number - 1) & 1
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_client_that_waits_ends_with_a_signal_in_silence(start, number):
+    process = start(executable('statics'), '--node', '/nobody', '--timeout', '300')
+    deadline = time.monotonic() + 60.0
+    while not waits(process, number):
+        assert time.monotonic() < deadline, process.output()
+        time.sleep(0.1)
+    assert process.stop(number, timeout=30.0) == -number
+    assert process.output() == ''
+
+
+@pytest.mark.parametrize('text', [
+    'a', 'a=', '=3', 'a=nan', 'a=1e999', 'a=3kg', 'a=3=4', 'a=1e308bar'])
 def test_what_is_no_command_is_refused(text):
     with pytest.raises(Exception, match='must be'):
         actuator_value(text)

@@ -4,7 +4,6 @@ import math
 import re
 import signal
 import socket
-import struct
 import threading
 import time
 
@@ -26,6 +25,7 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
 from cosserat_ros.nodes.feeds import Feed, joint_rows, title
+from cosserat_ros.nodes.hearing import Undecodable
 from cosserat_ros.nodes.message_reader import read_markers, read_transforms
 from cosserat_ros.nodes.page import geometry
 from cosserat_ros.nodes.page.scene import round_length
@@ -116,13 +116,13 @@ def test_transforms_are_read_as_rclpy_would(edges):
 def test_a_cut_message_is_an_error_and_nothing_worse(message, data):
     whole = serialize_message(message)
     part = whole[:data.draw(st.integers(0, len(whole) - 1))]
-    with pytest.raises((ValueError, struct.error)):
+    with pytest.raises(Undecodable):
         list(read_markers(part, False, 0.0))
 
 
 def test_joint_states_have_four_digits_and_gaps():
     state = JointState(name=['a', 'b'], position=[0.123456, 12345.6], velocity=[1.0])
-    assert joint_rows(serialize_message(state)) == [
+    assert joint_rows(state) == [
         ('a', '0.1235', '–', '–'), ('b', '1.235e+04', '–', '–')]
 
 

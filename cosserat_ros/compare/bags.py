@@ -8,15 +8,18 @@ the other points are interpolated.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..errors import CosseratError
 from .alignment import interpolate, Series
 from .maps import CommandChannel, MeasuredChannel, RecordingMap
 from .recordings import assemble, InvalidRecording, Recording
+from .recovery import readable, STORAGES
 
 COMMANDS = {'std_msgs/msg/Float64MultiArray', 'sensor_msgs/msg/JointState'}
 MEASURED = {
@@ -26,43 +29,57 @@ MEASURED = {
 }
 SHORTEST_GAP = 0.2  # [s] between samples of a point, over which is interpolated
 OTHER_CLOCK = 1_000_000_000  # [ns] between stamp and arrival that tell that clocks differ
+LATEST = 2 ** 63 - 1  # [ns] that a time can be
 LONGEST_GAP = 3.0   # likewise, in usual distances of samples, if that is more
 
 
 def read_bag(path: Path, channels: RecordingMap) -> Recording:
-    """Read a recording from a bag, see `recordings.read`."""
-    try:
-        from rosbags.highlevel import AnyReader, AnyReaderError
-        from rosbags.interfaces import ConnectionExtRosbag2
-        from rosbags.typesys import get_typestore, Stores
-    except ImportError:
+    """Read a recording from a bag, or what is whole of it, see `recordings.read`."""
+    if importlib.util.find_spec('rosbags') is None:
         raise InvalidRecording(
-            f'{path}: to read a bag install rosbags (pip install rosbags)') from None
-    folder = path if path.is_dir() else path.parent
+            f'{path}: to read a bag install rosbags (pip install rosbags)')
     if not path.exists():
         raise InvalidRecording(f'{path}: no such file or folder')
+    try:
+        with readable(path) as source:
+            if not source.files:
+                raise InvalidRecording(f'{path}: not a bag: it has neither metadata.yaml nor a '
+                                       f'file that ends in {" or ".join(STORAGES)}')
+            heard = _read(path, source.paths, channels)
+            name = f'{path.name} (recovered)' if source.recovered else path.name
+            return _sampled(path, name, _digest(source.files), channels, *heard)
+    except CosseratError:
+        raise
+    except Exception as error:  # the reader raises whatever its code meets in odd files
+        reason = ' '.join(f'{type(error).__name__} {error}'.split())[:200]
+        raise InvalidRecording(f'{path}: not a bag that can be read: {reason}') from None
+
+
+def _read(path: Path, paths: list[Path], channels: RecordingMap) -> tuple[
+        dict[str, _Heard], dict[str, _Heard]]:
+    """Return what a bag has for the commands and the measured points."""
+    from rosbags.highlevel import AnyReader
+    from rosbags.interfaces import ConnectionExtRosbag2
+    from rosbags.typesys import get_typestore, Stores
     told = {name: _Heard() for name in channels.commands}
     seen = {name: _Heard() for name in channels.measured}
-    try:
-        with AnyReader([folder], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-            topics = {c.topic: c.msgtype for c in reader.connections}
-            _check_topics(path, channels, topics)
-            wanted = {c.topic for c in channels.commands.values()} | {
-                c.topic for c in channels.measured.values()}
-            connections = [c for c in reader.connections
-                           if c.topic in wanted and isinstance(c.ext, ConnectionExtRosbag2)]
-            for connection, nanoseconds, data in reader.messages(connections):
-                message = reader.deserialize(data, connection.msgtype)
-                for name, command in channels.commands.items():
-                    if command.topic == connection.topic:
-                        told[name].add(nanoseconds, [_command(name, command, message)])
-                for name, point in channels.measured.items():
-                    if point.topic == connection.topic:
-                        for header, place in _places(point, message):
-                            seen[name].add(_stamp(header, nanoseconds), place)
-    except (AnyReaderError, OSError) as error:
-        raise InvalidRecording(f'{path}: {error}') from None
-    return _sampled(path, _digest(folder), channels, told, seen)
+    with AnyReader(paths, default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+        topics = {c.topic: c.msgtype for c in reader.connections}
+        _check_topics(path, channels, topics)
+        wanted = {c.topic for c in channels.commands.values()} | {
+            c.topic for c in channels.measured.values()}
+        connections = [c for c in reader.connections
+                       if c.topic in wanted and isinstance(c.ext, ConnectionExtRosbag2)]
+        for connection, nanoseconds, data in reader.messages(connections):
+            message = reader.deserialize(data, connection.msgtype)
+            for name, command in channels.commands.items():
+                if command.topic == connection.topic:
+                    told[name].add(nanoseconds, [_command(name, command, message)])
+            for name, point in channels.measured.items():
+                if point.topic == connection.topic:
+                    for header, place in _places(point, message):
+                        seen[name].add(_stamp(header, nanoseconds), place)
+    return told, seen
 
 
 class _Heard:
@@ -74,8 +91,8 @@ class _Heard:
 
     def add(self, nanoseconds: int, values: list[float]) -> None:
         """Keep what is a number and comes after what came before."""
-        if all(map(math.isfinite, values)) and (
-                not self.times or nanoseconds > self.times[-1]):
+        last = self.times[-1] if self.times else -1
+        if all(map(math.isfinite, values)) and last < nanoseconds <= LATEST:
             self.times.append(nanoseconds)
             self.values.append(values)
 
@@ -94,7 +111,8 @@ def _check_topics(path: Path, channels: RecordingMap, topics: dict[str, str]) ->
             field = f'{path}: {kind}.{name}'
             if channel.topic not in topics:
                 raise InvalidRecording(f'{field}.topic must be one of: '
-                                       f'{", ".join(sorted(topics))}; got {channel.topic}')
+                                       f'{", ".join(sorted(topics)) or "(none there)"}; got '
+                                       f'{channel.topic}')
             found = topics[channel.topic]
             if found not in types:
                 raise InvalidRecording(f'{field}.topic must be of a type among: '
@@ -145,7 +163,7 @@ def _stamp(header: Any, nanoseconds: int) -> int:
 
 
 def _sampled(
-    path: Path, digest: str, channels: RecordingMap, told: dict[str, _Heard],
+    path: Path, name: str, digest: str, channels: RecordingMap, told: dict[str, _Heard],
     seen: dict[str, _Heard],
 ) -> Recording:
     """Return the samples at the times of the first measured point."""
@@ -163,15 +181,16 @@ def _sampled(
         values[last >= 0, j] = series.values[last[last >= 0], 0]
     positions = np.full((len(times), len(seen), 3), np.nan)
     for j, heard in enumerate(seen.values()):
-        there, known = interpolate(heard.series(start, 3), times, gap)
+        with np.errstate(over='ignore', invalid='ignore'):
+            there, known = interpolate(heard.series(start, 3), times, gap)
         positions[known, j] = there[known]
-    return assemble(path.name, digest, channels, times, values, positions, [''] * len(times))
+    return assemble(name, digest, channels, times, values, positions, [''] * len(times))
 
 
-def _digest(folder: Path) -> str:
+def _digest(files: list[Path]) -> str:
     """Return the SHA-256 of all files of a bag."""
     sha = hashlib.sha256()
-    for file in sorted(f for f in folder.iterdir() if f.is_file()):
+    for file in files:
         with file.open('rb') as stream:
             while block := stream.read(1 << 20):
                 sha.update(block)

@@ -10,7 +10,7 @@ import sys
 
 from ..robot import load as load_robot
 from .calibration import fit, load, Misfit, scores
-from .command import add_workers, exit_code
+from .command import add_workers, check_writable, exit_code
 from .maps import load_map
 from .parameters import ParameterSet
 from .progress import Progress
@@ -32,9 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--resume', type=Path, help='file of finished starts, which are not done '
                         'again')
     given = parser.parse_args(arguments)
-    return exit_code('calibrate', lambda: calibrate(
-        given.calibration, given.data or given.calibration.parent, given.output, given.processes,
-        given.cluster, given.resume))
+    return exit_code(
+        'calibrate', lambda: calibrate(
+            given.calibration, given.data or given.calibration.parent, given.output,
+            given.processes, given.cluster, given.resume),
+        f'finished starts are in {given.resume}, the same command goes on from there'
+        if given.resume else 'nothing was written')
 
 
 def calibrate(
@@ -42,7 +45,8 @@ def calibrate(
     cluster: str | None = None, resume: Path | None = None,
 ) -> int:
     """Fit what a file says to the recordings in a folder, and write the robot."""
-    calibration = load(path)
+    calibration, store = load(path), Store(resume)
+    check_writable(output)
     robot = load_robot(path.parent / calibration.robot)
     if calibration.modes is not None:
         robot = replace(robot, modes=calibration.modes)
@@ -55,17 +59,16 @@ def calibrate(
     for r in (*train, *validate):
         print(f'{r.name}: {len(r)} samples, {r.counts.skipped} rows skipped, '
               f'{r.counts.unseen} points not seen')
-    progress = Progress('calibrate')
-    with workers(processes, cluster) as (pool, count):
+    with Progress('calibrate') as progress, workers(processes, cluster) as (pool, count):
         misfit = Misfit(
             parameters, train, calibration.noise, calibration.align, calibration.hold_out,
             pool, count)
+        progress(f'{sum(map(len, train))} samples, {len(parameters.names)} parameters')
         result = fit(misfit, calibration.starts, calibration.seed, calibration.most, progress,
-                     Store(resume))
+                     store)
         result = result._replace(scores=[
             *scores(misfit, result.values, train, length, 'train', calibration.hold_out),
             *scores(misfit, result.values, validate, length, 'validate')])
-    progress.close()
     print('\n'.join(provenance(calibration, result, [*train, *validate])))
     output.write_text(robot_file(parameters, calibration, result, [*train, *validate]))
     print(f'wrote {output}')

@@ -26,9 +26,9 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student
 
 from .. import description
-from ..checked import Checked, choice, instance, integer, mapping, number, text
+from ..checked import Checked, choice, FARTHEST, instance, integer, mapping, number, text
 from ..description import document
-from ..errors import InvalidModel
+from ..errors import CosseratError, InvalidModel
 from ..strain import StrainModes
 from .metrics import summarise, Summary
 from .parameters import Parameter, ParameterSet
@@ -88,7 +88,7 @@ class Calibration(Checked):
     validate: tuple[str, ...] = field(default=(), metadata={'check': check_names})
     hold_out: tuple[str, ...] = field(default=(), metadata={'check': check_names})
     align: str = choice('none', 'offset', default='none')
-    noise: float = number('m', above=0.0, default=1e-3)
+    noise: float = number('m', least=1e-12, most=FARTHEST, default=1e-3)
     modes: Optional[StrainModes] = instance(StrainModes, 'strain modes', default=None)
     starts: int = integer(least=1, most=1000, default=1)
     seed: int = integer(least=0, most=2 ** 31, default=0)
@@ -108,6 +108,10 @@ def load(path: str | Path) -> Calibration:
     return description.load(path, Calibration)
 
 
+class Unsolved(CosseratError):
+    """Parameters with which nothing can be told of a robot: the solver converges at no sample."""
+
+
 class Interval(NamedTuple):
     """One fitted number."""
 
@@ -123,7 +127,7 @@ class Score(NamedTuple):
 
     name: str
     use: str              # 'train', 'held out' or 'validate'
-    summary: Summary
+    summary: Optional[Summary]  # of the samples that were solved; none if none were
     seconds: float        # per sample
     failed: int
 
@@ -182,6 +186,7 @@ class Misfit:
             raise InvalidModel('hold_out', list(hold_out), 'patterns that leave some samples')
         self._sizes = parameters.sizes
         self.cost = math.inf  # that of the last residual
+        self.solved = 0       # samples of it that the solver reached
         self._priors = [(j, x.prior) for j, x in enumerate(parameters.scalars) if x.prior]
 
     def values(self, x: np.ndarray) -> np.ndarray:
@@ -198,6 +203,7 @@ class Misfit:
         found = self._run(predict, [(self.parameters, values, r) for r in self.recordings])
         parts = [self._aligned((p.positions - r.positions)[used])
                  for p, r, used in zip(found, self.recordings, self.used)]
+        self.solved = sum(int(p.solved.sum()) for p in found)
         residual = np.concatenate([
             *(part.ravel() / self.noise for part in parts), self._prior(values)])
         self.cost = float(residual @ residual)
@@ -308,6 +314,8 @@ def fit(
 
         def slopes(x: np.ndarray, count: list[int] = count, k: int = k) -> np.ndarray:
             count[0] += 1
+            if not misfit.solved:
+                raise Unsolved(f'no sample can be solved with {_named(misfit, x)}')
             progress(f'start {k + 1} of {starts}, iteration {count[0]}: {misfit.cost:.6g}')
             return misfit.jacobian(x)
 
@@ -322,6 +330,12 @@ def fit(
             best, iterations = found, count[0]
     assert best is not None
     return _result(misfit, best, costs, iterations)
+
+
+def _named(misfit: Misfit, x: np.ndarray) -> str:
+    """Return parameters in words."""
+    return ', '.join(f'{name} = {value:.6g}' for name, value in zip(
+        misfit.parameters.names, misfit.values(x)))
 
 
 def _starts(parameters: ParameterSet, count: int, seed: int) -> list[np.ndarray]:
@@ -401,7 +415,9 @@ def scores(
         out = held_out(r, patterns)
         for name, rows in ((use, ~out), ('held out', out)):
             seen = r.seen & rows[:, None]
+            used = seen & p.solved[:, None]
             if seen.any():
-                lines.append(Score(r.name, name, summarise(
-                    p.positions[seen], r.positions[seen], length), p.seconds, p.failed))
+                lines.append(Score(
+                    r.name, name, summarise(p.positions[used], r.positions[used], length)
+                    if used.any() else None, p.seconds, int((rows & ~p.solved).sum())))
     return lines

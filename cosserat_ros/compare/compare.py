@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 import sys
 
+from ..errors import CosseratError
 from ..robot import load
 from .command import exit_code
 from .maps import load_map
 from .parameters import Fitted
-from .prediction import follow
+from .prediction import follow, Prediction
 from .progress import Progress
-from .recordings import read
-from .report import ALIGNMENTS, HEADINGS, line_up, table, write
+from .recordings import read, Recording
+from .report import ALIGNMENTS, HEADINGS, line_up, prepare, table, write
+
+
+class Unsolved(CosseratError):
+    """Recordings that nothing can be said of: the solver converged at none of their samples."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,13 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def compare(given: argparse.Namespace) -> int:
     """Print the table and write the report that a command line asks for."""
     robot, channels = load(given.robot), load_map(given.map)
-    progress, compared = Progress('compare'), []
-    for k, path in enumerate(given.recordings):
-        recording = read(path, channels, robot)
-        compared.append(line_up(recording, follow(Fitted(robot, channels), recording),
-                                given.align))
-        progress.count(k + 1, len(given.recordings))
-    progress.close()
+    if given.output is not None:
+        prepare(given.output)
+    compared = [
+        line_up(recording, _followed(Fitted(robot, channels), recording), given.align)
+        for recording in (read(path, channels, robot) for path in given.recordings)]
     length = max(rod.length for rod in robot.rods.values())
     lines = [HEADINGS, *table(compared, length)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(HEADINGS))]
@@ -50,7 +53,17 @@ def compare(given: argparse.Namespace) -> int:
     if given.output is not None:
         page = write(given.output, f'{robot.name}: simulated and real', compared, length)
         print(f'wrote {page}')
+    unsolved = [c.recording.name for c in compared if not c.used.any()]
+    if unsolved:
+        raise Unsolved(f'no sample could be solved of {", ".join(unsolved)}')
     return 0
+
+
+def _followed(fitted: Fitted, recording: Recording) -> Prediction:
+    """Return what a model says of a recording, and tell how far it is."""
+    with Progress(f'compare {recording.name}') as progress:
+        return follow(fitted, recording,
+                      progress=lambda done: progress.count(done, len(recording)))
 
 
 if __name__ == '__main__':

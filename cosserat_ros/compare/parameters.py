@@ -19,21 +19,28 @@ import numpy as np
 
 from ..checked import Checked, choice, instance, number
 from ..description import build, document
-from ..errors import InvalidModel, UnknownName
+from ..errors import excerpt, InvalidModel, MissingKey, UnknownKey, UnknownName
 from ..robot import Robot
 from .maps import RecordingMap
 
+GREATEST = 1e30  # of any number of a robot: more is a mistake, and its square may be infinite
 OF_MAP = ('commands', 'measured')  # keys of the map that parameters may change
+NEUTRAL = {'add': 0.0, 'multiply': 1.0, 'rotate': 0.0}  # values that change nothing
 STEP = re.compile(r'\[(\d+|\*)\]|([^.\[\]]+)')
 WHOLE = re.compile(r'[^.\[\]]+(\.[^.\[\]]+|\[(\d+|\*)\])*')
+
+
+def value(unit: str, **limits: Any) -> Any:
+    """Make a field for a value of something in a robot's file."""
+    return number(unit, **{'least': -GREATEST, 'most': GREATEST, **limits})
 
 
 @dataclass(frozen=True)
 class Prior(Checked):
     """What is known of a parameter before the fit: a normal distribution."""
 
-    mean: float = number("the parameter's unit")
-    sigma: float = number("the parameter's unit", above=0.0)
+    mean: float = value("the parameter's unit")
+    sigma: float = value("the parameter's unit", least=1.0 / GREATEST)
 
 
 def check_paths(name: str, value: Any) -> tuple[str, ...]:
@@ -68,10 +75,10 @@ class Parameter(Checked):
     """
 
     paths: tuple[str, ...] = field(metadata={'check': check_paths})
-    lower: float = number("the parameter's unit")
-    upper: float = number("the parameter's unit")
+    lower: float = value("the parameter's unit")
+    upper: float = value("the parameter's unit")
     change: str = choice('set', 'add', 'multiply', 'rotate', default='set')
-    start: Optional[float] = number("the parameter's unit", default=None)
+    start: Optional[float] = value("the parameter's unit", default=None)
     prior: Optional[Prior] = instance(Prior, 'a mean and a sigma', default=None)
     share: str = choice('all', 'none', default='all')
 
@@ -135,46 +142,40 @@ class ParameterSet:
 
     def _scalars(self, name: str, parameter: Parameter) -> Iterator[Scalar]:
         """Return the numbers that one parameter stands for."""
-        places = []
+        places: list[str] = []
         for i, path in enumerate(parameter.paths):
             try:
-                found = list(_expanded(self._document(path), path))
+                kind, whole = self._document(path)
+                places += changeable(kind, whole, path, parameter.change)
             except InvalidModel as error:
                 raise error.within(f'paths[{i}]') from None
-            places += found
         for place in places:
-            self._check_there(parameter, place)
+            self._check_fitted(parameter, place)
         sets = [tuple(places)] if parameter.share == 'all' else [(place,) for place in places]
         for k, group in enumerate(sets):
             start = parameter.start
             if start is None:
-                start = (_found(self._document(group[0]), group[0])
+                start = (_found(self._document(group[0])[1], group[0])
                          if parameter.change == 'set'
-                         else {'add': 0.0, 'multiply': 1.0, 'rotate': 0.0}[parameter.change])
+                         else NEUTRAL[parameter.change])
                 if not parameter.lower <= start <= parameter.upper:
                     raise InvalidModel('start', start, f'from {parameter.lower:g} to '
                                        f'{parameter.upper:g}: it is what {group[0]} is')
             yield Scalar(name if len(sets) == 1 else f'{name}[{k}]', group, parameter.change,
                          float(start), parameter.lower, parameter.upper, parameter.prior)
 
-    def _check_there(self, parameter: Parameter, place: str) -> None:
-        """Raise unless what is at a place can be changed as is wanted."""
-        there = _found(self._document(place), place)
-        pair = isinstance(there, list) and len(there) == 2
-        numbers = there if isinstance(there, list) else [there]
-        known = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in numbers)
-        if parameter.change == 'rotate' and not (pair and known):
-            raise InvalidModel('paths', place, f'that of a pair of numbers, not {there!r}')
-        if isinstance(there, list) and parameter.change in ('set', 'add'):
-            raise InvalidModel('paths', place, 'that of a number, such as '
-                               f'{place}[0], where it is set or added to')
-        if not known and not (parameter.change == 'set' and there is None):
-            raise InvalidModel('paths', place, f'that of a number, not {there!r}')
+    def _check_fitted(self, parameter: Parameter, place: str) -> None:
+        """Raise unless what is at a place can be fitted."""
+        there = _found(self._document(place)[1], place)
+        if isinstance(there, int):
+            raise InvalidModel('paths', place, f'that of a real number, not a whole one: {there}')
         if there is None and parameter.start is None:
             raise InvalidModel('start', None, f'given: {place} is not in the file')
 
-    def _document(self, path: str) -> Any:
-        return self._channels if path.split('.', maxsplit=1)[0] in OF_MAP else self._robot
+    def _document(self, path: str) -> tuple[type, Any]:
+        """Return the document that a path is of, and its kind."""
+        of_map = re.split(r'[.\[]', path, maxsplit=1)[0] in OF_MAP
+        return (RecordingMap, self._channels) if of_map else (Robot, self._robot)
 
     @property
     def names(self) -> list[str]:
@@ -202,8 +203,8 @@ class ParameterSet:
         robot, channels = copy.deepcopy(self._robot), copy.deepcopy(self._channels)
         for scalar, value in zip(self.scalars, values, strict=True):
             for place in scalar.places:
-                changed = channels if place.split('.')[0] in OF_MAP else robot
-                _change(changed, place, scalar.change, float(value))
+                of_map = self._document(place)[0] is RecordingMap
+                _change(channels if of_map else robot, place, scalar.change, float(value))
         return robot, channels
 
     def at(self, values: Sequence[float] | np.ndarray) -> Fitted:
@@ -213,6 +214,56 @@ class ParameterSet:
 
 
 # --- Documents -----------------------------------------------------------------------------------
+
+def changeable(kind: type, whole: Any, path: str, change: str) -> list[str]:
+    """
+    Return the places of a path, without wildcards; raise `InvalidModel` unless all can be changed.
+
+    Parameters
+    ----------
+    kind : type
+        Dataclass of the document.
+    whole : document
+    path, change : str
+        See `Parameter`.
+
+    """
+    if not WHOLE.fullmatch(path):
+        raise InvalidModel('', path, 'a path such as tendons.*.compliance')
+    places = list(_expanded(whole, path))
+    for place in places:
+        there = _found(whole, place)
+        if there is None:
+            _check_keys(kind, whole, place)
+        _check_change(place, there, change)
+    return places
+
+
+def _check_keys(kind: type, whole: Any, place: str) -> None:
+    """Raise unless something may be set at a place where nothing is."""
+    with_it = copy.deepcopy(whole)
+    _change(with_it, place, 'set', 1.0)
+    try:
+        build(kind, with_it)
+    except (UnknownKey, MissingKey):
+        raise
+    except InvalidModel:  # of the value, which will be another
+        pass
+
+
+def _check_change(place: str, there: Any, change: str) -> None:
+    """Raise unless what is at a place can be changed as is wanted."""
+    pair = isinstance(there, list) and len(there) == 2
+    numbers = there if isinstance(there, list) else [there]
+    known = all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in numbers)
+    if change == 'rotate' and not (pair and known):
+        raise InvalidModel('', place, f'that of a pair of numbers, not {excerpt(there)}')
+    if isinstance(there, list) and change in ('set', 'add'):
+        raise InvalidModel('', place, f'that of a number, such as {place}[0], where it is set or '
+                           'added to')
+    if not known and not (change == 'set' and there is None):
+        raise InvalidModel('', place, f'that of a number, not {excerpt(there)}')
+
 
 def _steps(path: str) -> list[str]:
     return [index or key for index, key in STEP.findall(path)]
@@ -241,16 +292,20 @@ def _keys(node: Any, step: str, path: str) -> list[Any]:
     if isinstance(node, list):
         if step == '*':
             return list(range(len(node)))
-        if step.isdigit() and int(step) < len(node):
+        if _is_index(step) and int(step) < len(node):
             return [int(step)]
         raise UnknownName('', path, [f'[{k}]' for k in range(len(node))])
     if isinstance(node, Mapping):
         return list(node) if step == '*' else [step]  # which may not be there: a default
-    if node is None and not (step == '*' or step.isdigit()):
+    if node is None and not (step == '*' or _is_index(step)):
         return [step]
     if node is None:
         raise InvalidModel('', path, 'a path whose lists and wildcards are in the file')
     raise InvalidModel('', path, f'a path that ends before {step!r}: there is {node!r}')
+
+
+def _is_index(step: str) -> bool:
+    return step.isdecimal() and len(step) < 10
 
 
 def _inside(node: Any, key: Any) -> Any:
@@ -272,13 +327,18 @@ def _change(node: Any, path: str, change: str, value: float) -> None:
     key: Any = int(last) if isinstance(node, list) else last
     there = _inside(node, key)
     if change == 'multiply':
-        new = [value * x for x in there] if isinstance(there, list) else value * there
+        new: Any = [value * x for x in there] if isinstance(there, list) else value * there
     elif change == 'rotate':
         c, s = math.cos(value), math.sin(value)
         new = [c * there[0] - s * there[1], s * there[0] + c * there[1]]
     else:
         new = value if change == 'set' else there + value
-    node[key] = new
+    node[key] = [_plain(x) for x in new] if isinstance(new, list) else _plain(new)
+
+
+def _plain(value: float) -> float:
+    """Return a whole number as such: where only these are allowed, 1.0 is none."""
+    return int(value) if value.is_integer() else value
 
 
 def changed(whole: Any, path: str, change: str, value: float) -> Any:

@@ -19,7 +19,7 @@ predictions are differenced as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 import math
 import time
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import CosseratError
+from ..errors import CosseratError, InvalidModel
 from ..integrators import begin, Rule
 from ..model import Stations
 from ..robot import Robot
@@ -42,10 +42,15 @@ PART = 1e-6     # of a parameter's size, by which it is changed for derivatives
 COARSE = 1e-4   # likewise, where whole predictions are differenced
 SMOOTH = 1e-9   # tolerance of steps, as strain: errors must not look like sensitivities
 GRADED = 40     # times as many steps in the first sample after a release
+MOST_STEPS = 2_000_000  # in time, of a recording: more is a mistake in its times
 
 
 class NotDifferentiable(CosseratError):
     """A prediction whose sensitivities the engine cannot carry along, for the reason given."""
+
+
+class TooLong(CosseratError):
+    """A recording of more time than can be simulated; the message names it and its longest gap."""
 
 
 class Prediction(NamedTuple):
@@ -53,8 +58,13 @@ class Prediction(NamedTuple):
 
     positions: np.ndarray         # (T, M, 3) seen from the parent frame [m]
     jacobian: np.ndarray          # (T, M, 3, n) with the parameters; n = 0 if not asked for
-    failed: int                   # samples that the solver did not reach: the last state is told
+    solved: np.ndarray            # (T,) bool; where it is not, the last state is told
     seconds: float                # per sample
+
+    @property
+    def failed(self) -> int:
+        """How many samples were not solved."""
+        return int((~self.solved).sum())
 
 
 class _Point:
@@ -107,6 +117,8 @@ class _Follower:
         self.sim.solver.tolerance = SMOOTH
         self.roots = self.sim.hysteresis.roots  # of the rods' bristles, before the last sample
         self._commands = recording.commands(fitted.channels)
+        if not np.isfinite(self._commands).all():
+            raise InvalidModel('commands', self._commands, 'finite by their scales and offsets')
         self._channels = fitted.channels
         self._names = list(fitted.channels.commands)
         self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]
@@ -185,6 +197,17 @@ def as_told(robot: Robot, channels: RecordingMap) -> Robot:
     return replace(robot, **changed)
 
 
+def _solved(K: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return K^-1 r, or raise `NotDifferentiable`."""
+    try:
+        found = np.linalg.solve(K, r)
+    except np.linalg.LinAlgError:
+        found = np.array(np.nan)
+    if not np.isfinite(found).all():
+        raise NotDifferentiable('the tangent is singular')
+    return found
+
+
 class _Shadow(NamedTuple):
     """Models with one parameter a little more and a little less, and by how much in all."""
 
@@ -233,7 +256,7 @@ class _Tangent:
             if held:
                 follower.hold()
         r = [[self._unbalance(f, z) for f in shadow[:2]] for shadow in self._shadows]
-        dz = -np.linalg.solve(self._model.tangent(), self._columns(r))
+        dz = -_solved(self._model.tangent(), self._columns(r))
         self._past = begin(dz, np.zeros_like(dz), np.zeros_like(dz))
         if not self._model.sim.hysteresis:
             return
@@ -257,7 +280,7 @@ class _Tangent:
                 pair.append(self._unbalance(follower, near, still, sim.solver.z_tt))
             r.append(pair)
         dz_tt = np.zeros_like(moved)
-        dz_tt[here] = -np.linalg.solve((heavier - K)[np.ix_(here, here)], self._columns(r)[here])
+        dz_tt[here] = -_solved((heavier - K)[np.ix_(here, here)], self._columns(r)[here])
         self._past = begin(moved, np.zeros_like(moved), dz_tt)
 
     def step(self, rule: Rule) -> None:
@@ -275,7 +298,7 @@ class _Tangent:
                 pair.append(self._unbalance(
                     follower, z, solver.z_t + more[0], solver.z_tt + more[1]))
             r.append(pair)
-        dz = -np.linalg.solve(K, self._columns(r))
+        dz = -_solved(K, self._columns(r))
         rates = (rule.new[:, None, None] * dz + changes) * solver.moves[:, None]
         self._past = np.stack([dz, rates[0], rates[1], *self._past[:2], rates[2]])
 
@@ -334,8 +357,14 @@ def predict(
 
 def follow(
     fitted: Fitted, recording: Recording, shadows: Sequence[_Shadow] = (),
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Prediction:
-    """Return what one model says of a recording, and its change with those of the shadows."""
+    """
+    Return what one model says of a recording, and its change with those of the shadows.
+
+    `progress` is told how many samples are done. Raises `TooLong`.
+    """
+    _check_steps(recording, fitted.robot.time.step)
     model = _Follower(fitted, recording)
     wanted = len(shadows)
     if wanted:
@@ -343,17 +372,17 @@ def follow(
     tangents = _Tangent(model, shadows)
     positions = np.zeros((*recording.seen.shape, 3))
     jacobian = np.zeros((*recording.seen.shape, 3, wanted))
-    begun, failed = time.perf_counter(), 0
+    begun, solved = time.perf_counter(), np.zeros(len(recording), dtype=bool)
     for k in range(len(recording)):
         model.tell(k)
         tangents.tell(k)
         if not recording.dynamic:
-            failed += not model.statics()
+            solved[k] = model.statics()
             if wanted:
                 tangents.settle()
         elif k == 0:
             model.hold()
-            failed += not model.statics()
+            solved[k] = model.statics()
             if wanted:
                 tangents.settle(held=True)
             model.release()
@@ -361,11 +390,23 @@ def follow(
             if wanted:
                 tangents.release()
         else:
-            failed += not _advance(model, tangents if wanted else None, recording, k)
+            solved[k] = _advance(model, tangents if wanted else None, recording, k)
         positions[k] = model.positions()
         if wanted:
             jacobian[k] = tangents.points()
-    return Prediction(positions, jacobian, failed, (time.perf_counter() - begun) / len(recording))
+        progress(k + 1)
+    return Prediction(positions, jacobian, solved, (time.perf_counter() - begun) / len(recording))
+
+
+def _check_steps(recording: Recording, step: float) -> None:
+    """Raise unless a motion can be simulated in reasonable time."""
+    gaps = np.diff(recording.times)
+    if recording.dynamic and np.ceil(gaps / step).sum() > MOST_STEPS:
+        longest = int(gaps.argmax())
+        raise TooLong(
+            f'{recording.name}: {recording.times[-1]:g} s in steps of {step:g} s must be at most '
+            f'{MOST_STEPS} steps; its longest gap is {gaps[longest]:g} s, from '
+            f'{recording.times[longest]:g} s on')
 
 
 def _advance(

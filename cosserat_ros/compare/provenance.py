@@ -70,11 +70,13 @@ def score_lines(calibration: Calibration, scores: Sequence[Score]) -> list[str]:
     """Return a table of errors [mm], in the metric that was fitted."""
     lines = ['recording             used      samples  rmse   max    % of length  ms per sample']
     for score in scores:
-        s = score.summary
+        s, failed = score.summary, f', {score.failed} not solved' if score.failed else ''
+        if s is None:
+            lines.append(f'{score.name:<21} {score.use:<9} {0:>7}  -{failed}')
+            continue
         rmse, largest = ((s.rmse_without_offset, s.largest_without_offset)
                          if calibration.align == 'offset' else (s.rmse, s.largest))
         percent = s.percent * rmse / s.rmse if s.rmse > 0.0 else 0.0
-        failed = f', {score.failed} not solved' if score.failed else ''
         lines.append(f'{score.name:<21} {score.use:<9} {s.samples:>7}  {1e3 * rmse:<6.3f} '
                      f'{1e3 * largest:<6.2f} {percent:<11.2f}  {1e3 * score.seconds:.2f}{failed}')
     return lines

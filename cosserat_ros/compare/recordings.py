@@ -17,11 +17,13 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
+from ..checked import FARTHEST
 from ..errors import CosseratError, excerpt
 from ..robot import Robot
 from .maps import Column, DELIMITERS, RecordingMap
 
 LARGEST = 500_000_000  # [bytes] of a table: more belongs into a bag
+LATEST = 1e12          # [s] that a time may be: more is a mistake
 
 
 class InvalidRecording(CosseratError):
@@ -83,8 +85,7 @@ class Recording:
 
     def commands(self, channels: Optional[RecordingMap] = None) -> np.ndarray:
         """Return the commands, (T, m), by its own or another map with other scales and offsets."""
-        told = (channels or self.channels).commands.values()
-        return self.values * [c.scale for c in told] + [c.offset for c in told]
+        return _commands(self.values, channels or self.channels)
 
     def part(self, chosen: np.ndarray | slice) -> Recording:
         """Return some of its samples, in their order."""
@@ -94,6 +95,12 @@ class Recording:
             positions=self.positions[kept], seen=self.seen[kept],
             groups=tuple(self.groups[k] for k in kept),
             counts=Counts(len(kept), 0, int((~self.seen[kept]).sum())))
+
+
+def _commands(values: np.ndarray, channels: RecordingMap) -> np.ndarray:
+    """Return commands (T, m) of what a file has for them."""
+    told = channels.commands.values()
+    return values * [c.scale for c in told] + [c.offset for c in told]
 
 
 def read(path: str | Path, channels: RecordingMap, robot: Robot) -> Recording:
@@ -136,13 +143,14 @@ def _read_table(path: Path, channels: RecordingMap) -> Recording:
             for name, m in channels.measured.items()]
     clock = None if channels.time is None else place(channels.time.column, 'time.column')
     group = None if channels.group is None else place(channels.group, 'group')
-    points = [np.array([_numbers(row, where) for row in rows]) * m.scale
-              for where, m in zip(seen, channels.measured.values())]
-    times = np.array([_number(row, clock) for row in rows] if clock is not None
-                     else np.arange(len(rows), dtype=float))
+    with np.errstate(over='ignore'):
+        points = [np.array([_numbers(row, where) for row in rows]) * m.scale
+                  for where, m in zip(seen, channels.measured.values())]
+        times = np.array([_number(row, clock) for row in rows] if clock is not None
+                         else np.arange(len(rows), dtype=float))
+        times *= 1.0 if channels.time is None else channels.time.scale
     return assemble(
-        path.name, digest, channels,
-        times * (1.0 if channels.time is None else channels.time.scale),
+        path.name, digest, channels, times,
         np.array([_numbers(row, told) for row in rows]).reshape(len(rows), -1),
         np.stack(points, axis=1),
         [row[group] if group is not None and group < len(row) else '' for row in rows])
@@ -161,8 +169,11 @@ def _rows(path: Path, channels: RecordingMap) -> tuple[list[str], list[list[str]
         raise InvalidRecording(f'{path}: not a text file in UTF-8') from None
     lines = text.splitlines()[channels.skip:]
     delimiter = DELIMITERS[channels.delimiter]
-    rows = [line.split() for line in lines] if delimiter == ' ' else list(
-        csv.reader(lines, delimiter=delimiter))
+    try:
+        rows = [line.split() for line in lines] if delimiter == ' ' else list(
+            csv.reader(lines, delimiter=delimiter))
+    except csv.Error as error:
+        raise InvalidRecording(f'{path}: not a table: {error}') from None
     rows = [[cell.strip() for cell in row] for row in rows if row]
     names = rows.pop(0) if channels.header and rows else []
     if not rows:
@@ -218,11 +229,13 @@ def assemble(
         As they came.
 
     """
-    good = np.isfinite(times) & np.isfinite(values).all(axis=1)
-    seen = np.isfinite(positions).all(axis=2)
+    with np.errstate(over='ignore', invalid='ignore'):
+        told = _commands(values, channels)
+        good = (np.abs(times) <= LATEST) & np.isfinite(told).all(axis=1)
+        seen = (np.abs(positions) <= FARTHEST).all(axis=2)
     if channels.motion == 'dynamic':
         latest = np.maximum.accumulate(np.where(good, times, -np.inf))
-        good[1:] &= np.diff(latest, prepend=-np.inf)[1:] > 0.0
+        good[1:] &= latest[1:] > latest[:-1]
     if not good.any() or not seen[good].any():
         raise InvalidRecording(
             f'{name}: no sample has finite times, commands and a measured point')

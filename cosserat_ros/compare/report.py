@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import CosseratError
 from .alignment import align_points, Alignment
-from .metrics import marker_errors, summarise, Summary
+from .metrics import marker_errors, summarise
 from .prediction import Prediction
 from .recordings import Recording
 
@@ -35,6 +35,7 @@ class Compared(NamedTuple):
     recording: Recording
     simulated: np.ndarray  # (T, M, 3) [m]
     real: np.ndarray       # (T, M, 3) [m], moved to the simulated robot's frame
+    used: np.ndarray       # (T, M) bool: points that were seen, at samples that were solved
     moved: str             # how, in words
     seconds: float         # per sample
     failed: int
@@ -53,18 +54,20 @@ def line_up(recording: Recording, found: Prediction, align: str) -> Compared:
         that fits best (Horn).
 
     """
-    seen, real = recording.seen, recording.positions.copy()
+    used, real = recording.seen & found.solved[:, None], recording.positions.copy()
     moved = 'not moved'
-    if align == 'offset':
-        offset = (found.positions - real)[seen].mean(axis=0)
-        real[seen] += offset
+    if align == 'none' or not used.any():
+        pass
+    elif align == 'offset':
+        offset = (found.positions - real)[used].mean(axis=0)
+        real[used] += offset
         moved = f'moved by {_words(1e3 * offset)} mm'
-    elif align == 'rigid':
-        motion: Alignment = align_points(real[seen], found.positions[seen])
-        real[seen] = motion.apply(real[seen])
+    else:
+        motion: Alignment = align_points(real[used], found.positions[used])
+        real[used] = motion.apply(real[used])
         angle = np.degrees(np.arccos(np.clip(0.5 * (np.trace(motion.rotation) - 1.0), -1.0, 1.0)))
         moved = f'moved by {_words(1e3 * motion.translation)} mm and turned by {angle:.2f} degrees'
-    return Compared(recording, found.positions, real, moved, found.seconds, found.failed)
+    return Compared(recording, found.positions, real, used, moved, found.seconds, found.failed)
 
 
 def _words(vector: np.ndarray) -> str:
@@ -73,31 +76,39 @@ def _words(vector: np.ndarray) -> str:
 
 # --- Numbers -------------------------------------------------------------------------------------
 
-HEADINGS = ('', 'samples', 'RMSE [mm]', 'mean [mm]', 'max [mm]', '% of length')
+HEADINGS = ('', 'samples', 'RMSE [mm]', 'mean [mm]', 'max [mm]', '% of length', 'not solved')
 
 
 def table(compared: Sequence[Compared], length: float) -> list[tuple[str, ...]]:
-    """Return lines of errors: of each recording, its points if there are several, its groups."""
+    """
+    Return lines of errors: of each recording, its points if there are several, its groups.
+
+    What was not solved is not in them, but counted.
+    """
     lines = []
     for c in compared:
-        seen, names = c.recording.seen, list(c.recording.channels.measured)
-        lines.append(_line(c.recording.name, summarise(c.simulated[seen], c.real[seen], length)))
-        for m, name in enumerate(names if len(names) > 1 else []):
-            if seen[:, m].any():
-                lines.append(_line(f'{c.recording.name}, {name}', summarise(
-                    c.simulated[seen[:, m], m], c.real[seen[:, m], m], length)))
+        names = list(c.recording.channels.measured)
         groups = list(dict.fromkeys(c.recording.groups))
+        parts = {c.recording.name: np.ones_like(c.used)}
+        for m, name in enumerate(names if len(names) > 1 else []):
+            parts[f'{c.recording.name}, {name}'] = np.arange(len(names)) == m
         for group in groups if len(groups) > 1 else []:
-            here = seen & np.array([g == group for g in c.recording.groups])[:, None]
-            if here.any():
-                lines.append(_line(f'{c.recording.name}, group {group}', summarise(
-                    c.simulated[here], c.real[here], length)))
+            parts[f'{c.recording.name}, group {group}'] = np.array(
+                [g == group for g in c.recording.groups])[:, None]
+        lines += [_line(name, c, part, length) for name, part in parts.items()
+                  if (c.recording.seen & part).any()]
     return lines
 
 
-def _line(name: str, s: Summary) -> tuple[str, ...]:
+def _line(name: str, c: Compared, part: np.ndarray, length: float) -> tuple[str, ...]:
+    """Return a line on some points at some samples, (T, M) bool."""
+    used = c.used & part
+    missing = str(int((c.recording.seen & part).sum() - used.sum()))
+    if not used.any():
+        return name, '0', '-', '-', '-', '-', missing
+    s = summarise(c.simulated[used], c.real[used], length)
     return (name, str(s.samples), f'{1e3 * s.rmse:.3f}', f'{1e3 * s.mean:.3f}',
-            f'{1e3 * s.largest:.3f}', f'{s.percent:.2f}')
+            f'{1e3 * s.largest:.3f}', f'{s.percent:.2f}', missing)
 
 
 # --- The page ------------------------------------------------------------------------------------
@@ -116,8 +127,7 @@ def write(folder: Path, title: str, compared: Sequence[Compared], length: float)
         Of the robot [m].
 
     """
-    plots = _matplotlib()
-    folder.mkdir(parents=True, exist_ok=True)
+    plots = prepare(folder)
     parts = [f'<h1>{html.escape(title)}</h1>', _table(table(compared, length))]
     for k, c in enumerate(compared):
         r = c.recording
@@ -138,12 +148,13 @@ def write(folder: Path, title: str, compared: Sequence[Compared], length: float)
     return page
 
 
-def _matplotlib() -> Any:
-    """Return the drawing library, which is needed here alone."""
+def prepare(folder: Path) -> Any:
+    """Make the folder; return the drawing library, which is needed here alone."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise Missing('to write a report install matplotlib (pip install matplotlib)') from None
+    folder.mkdir(parents=True, exist_ok=True)
     return Figure
 
 
@@ -172,7 +183,7 @@ def _along(c: Compared) -> tuple[np.ndarray, str]:
 def _coordinates(figure: Any, c: Compared) -> None:
     """Draw x, y and z of the last point, real and simulated."""
     x, label = _along(c)
-    seen = c.recording.seen[:, -1]
+    seen = c.used[:, -1]
     for k, axis in enumerate(figure.subplots(3, 1, sharex=True)):
         axis.plot(x[seen], 1e3 * c.real[seen, -1, k], '.', ms=2, label='real')
         axis.plot(x[seen], 1e3 * c.simulated[seen, -1, k], lw=1, label='simulated')
@@ -187,7 +198,7 @@ def _errors(figure: Any, c: Compared) -> None:
     axis = figure.subplots()
     errors = 1e3 * marker_errors(c.simulated, c.real)
     for m, name in enumerate(c.recording.channels.measured):
-        seen = c.recording.seen[:, m]
+        seen = c.used[:, m]
         axis.plot(x[seen], errors[seen, m], lw=1, label=name)
     axis.set_xlabel(label)
     axis.set_ylabel('error [mm]')
@@ -196,7 +207,7 @@ def _errors(figure: Any, c: Compared) -> None:
 
 def _paths(figure: Any, c: Compared) -> None:
     """Draw the path of the last point, from above and from the side."""
-    seen = c.recording.seen[:, -1]
+    seen = c.used[:, -1]
     for axis, (a, b) in zip(figure.subplots(1, 2), ((0, 1), (0, 2))):
         for what, p in (('real', c.real), ('simulated', c.simulated)):
             axis.plot(1e3 * p[seen, -1, a], 1e3 * p[seen, -1, b], '.', ms=2, label=what)

@@ -9,9 +9,10 @@ on where it ended.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 import itertools
+import math
 from pathlib import Path
 import sys
 from typing import Any, Optional
@@ -19,14 +20,16 @@ from typing import Any, Optional
 import numpy as np
 
 from .. import description
-from ..checked import Checked, choice, integer, mapping, number, numbers, text
-from ..errors import InvalidModel, UnknownName
+from ..checked import Checked, choice, integer, mapping, numbers, text
+from ..errors import CosseratError, InvalidModel, UnknownName
 from ..robot import load as load_robot, Robot
 from ..simulator import Simulator
 from .command import add_workers, exit_code
-from .parameters import changed
+from .parameters import changeable, changed, value
 from .progress import Progress
 from .scale_out import run, Store, workers
+
+MOST_SAMPLES = 1_000_000  # of a sweep: results are kept in memory too, a kilobyte each
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,10 @@ class Variation(Checked):
     of: str = text('.+', 'an actuator or a path')
     change: str = choice('set', 'add', 'multiply', 'rotate', default='set')
     values: Optional[tuple[float, ...]] = numbers('its unit', fewest=1, most=10_000, default=None)
-    lower: Optional[float] = number('its unit', default=None)
-    upper: Optional[float] = number('its unit', default=None)
-    mean: Optional[float] = number('its unit', default=None)
-    sigma: Optional[float] = number('its unit', least=0.0, default=None)
+    lower: Optional[float] = value('its unit', default=None)
+    upper: Optional[float] = value('its unit', default=None)
+    mean: Optional[float] = value('its unit', default=None)
+    sigma: Optional[float] = value('its unit', least=0.0, default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,13 +86,23 @@ class Sweep(Checked):
 
     robot: str = text('.+', 'a file')
     vary: Mapping[str, Variation] = mapping(Variation, 'variations', least=1)
-    samples: int = integer(least=1, most=10_000_000, default=1)
+    samples: int = integer(least=1, most=MOST_SAMPLES, default=1)
     seed: int = integer(least=0, most=2 ** 31, default=0)
 
-    def tasks(self) -> list[dict[str, float]]:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.count > MOST_SAMPLES:
+            raise InvalidModel('vary', self.count, f'at most {MOST_SAMPLES} samples in all')
+
+    @property
+    def count(self) -> int:
+        """How many samples there are in all."""
+        return self.samples * math.prod(len(v.values) for v in self.vary.values() if v.values)
+
+    def tasks(self) -> Iterator[dict[str, float]]:
         """Return the values of all samples, by the names of the variations."""
         grid = {name: v.values for name, v in self.vary.items() if v.values is not None}
-        random, tasks = np.random.default_rng(self.seed), []
+        random = np.random.default_rng(self.seed)
         for point in itertools.product(*grid.values()):
             for _ in range(self.samples):
                 task = dict(zip(grid, point))
@@ -98,8 +111,7 @@ class Sweep(Checked):
                         task[name] = float(random.uniform(v.lower, v.upper))
                     elif v.mean is not None and v.sigma is not None:
                         task[name] = float(random.normal(v.mean, v.sigma))
-                tasks.append({name: float(task[name]) for name in self.vary})
-        return tasks
+                yield {name: float(task[name]) for name in self.vary}
 
 
 def equilibrium(common: dict[str, Any], task: dict[str, float]) -> dict[str, Any]:
@@ -107,7 +119,7 @@ def equilibrium(common: dict[str, Any], task: dict[str, float]) -> dict[str, Any
     Return the equilibrium of one sample: converged, tip [m, quaternion x y z w], efforts.
 
     From the rods at rest, so that it does not depend on what was before. Values that make no
-    robot, or commands beyond limits, are told in `message`.
+    robot, or commands beyond limits, are refused: there is only a `message`.
     """
     from scipy.spatial.transform import Rotation
     try:
@@ -121,7 +133,7 @@ def equilibrium(common: dict[str, Any], task: dict[str, float]) -> dict[str, Any
         sim = Simulator(description.build(Robot, robot))
         sim.command(**commands)
         solution = sim.statics(from_rest=True)
-    except InvalidModel as error:
+    except CosseratError as error:
         return {'converged': False, 'message': str(error)}
     pose = sim.robot.base.matrix() @ sim.tip_pose()
     return {
@@ -139,18 +151,30 @@ def sweep(
     robot = load_robot(path.parent / given.robot)
     document = description.document(robot)
     for name, variation in given.vary.items():
-        if variation.of in robot.actuators:
-            continue
-        if '.' not in variation.of and '[' not in variation.of:
-            raise UnknownName(f'vary.{name}.of', variation.of, [*robot.actuators, *document])
-        changed(document, variation.of, variation.change, 1.0)  # complain early
+        try:
+            check_varied(variation, robot, document)
+        except InvalidModel as error:
+            raise error.within(f'vary.{name}') from None
     common = {'robot': document, 'actuators': list(robot.actuators),
               'vary': {name: [v.of, v.change] for name, v in given.vary.items()}}
-    progress = Progress('sweep')
-    with workers(processes, cluster) as (pool, _):
-        results = run(equilibrium, common, given.tasks(), pool, Store(output), progress.count)
-    progress.close()
-    return results
+    store = Store(output)
+    with Progress('sweep') as progress, workers(processes, cluster) as (pool, at_once):
+        return run(equilibrium, common, given.tasks(), pool, at_once, store,
+                   lambda done: progress.count(done, given.count))
+
+
+def check_varied(variation: Variation, robot: Robot, document: Any) -> None:
+    """Raise `InvalidModel` unless a robot has what is varied."""
+    if variation.of in robot.actuators:
+        if variation.change != 'set':
+            raise InvalidModel('change', variation.change, "'set' for an actuator's command")
+    elif variation.of.isidentifier() and variation.of not in document:
+        raise UnknownName('of', variation.of, [*robot.actuators, *document])
+    else:
+        try:
+            changeable(Robot, document, variation.of, variation.change)
+        except InvalidModel as error:
+            raise error.within('of') from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -162,20 +186,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         'again')
     add_workers(parser)
     given = parser.parse_args(arguments)
-    return exit_code('sweep', lambda: told(
-        sweep(given.sweep, given.output, given.processes, given.cluster), given.output))
+    return exit_code(
+        'sweep', lambda: told(
+            sweep(given.sweep, given.output, given.processes, given.cluster), given.output),
+        f'what is done is in {given.output}, the same command goes on from there')
 
 
 def told(results: Sequence[Mapping[str, Any]], output: Path) -> int:
-    """Print what a sweep found; return the exit code."""
+    """Print what a sweep found; return the exit code: 1 if all samples were refused."""
     solved = [r['position'] for r in results if r['converged']]
-    print(f'{len(results)} samples, {len(results) - len(solved)} without equilibrium, in '
-          f'{output}')
+    refused = [r['message'] for r in results if 'position' not in r]
+    print(f'{len(results)} samples, {len(results) - len(solved) - len(refused)} without '
+          f'equilibrium, {len(refused)} refused, in {output}')
+    if refused:
+        print(f'the first that was refused: {refused[0]}')
     if solved:
         low, high = np.min(solved, axis=0), np.max(solved, axis=0)
         for k, axis in enumerate('xyz'):
             print(f'tip {axis}: {low[k]:.6f} to {high[k]:.6f} m')
-    return 0
+    return int(len(refused) == len(results))
 
 
 if __name__ == '__main__':

@@ -14,11 +14,12 @@ import re
 import signal
 import sys
 import time
-from typing import Any, NoReturn, Optional
+from typing import Any, NamedTuple, NoReturn, Optional
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
 from scipy.spatial.transform import Rotation
 
@@ -31,8 +32,11 @@ from cosserat_ros.msg import (
     SolverStatus,
 )
 
-from ..errors import CosseratError
+from ..errors import CosseratError, UnknownName
+from .checked_messages import check_robot
+from .complaints import Complaints
 from .conversions import xyz
+from .hearing import listen
 from .page.ranges import SHOWN
 from .process import START_ERRORS
 from .robot_publisher import LATCHED_QOS
@@ -43,13 +47,15 @@ SOLVED = SolverStatus.CONVERGED, SolverStatus.BEST_EFFORT
 PATIENCE = 0.05  # [s] at most until a signal is heeded
 POSITION_UNITS = {ActuatorInfo.TENDON: 'm', ActuatorInfo.CHAMBER: 'm^3', ActuatorInfo.LEG: 'm'}
 EFFORT_UNITS = {ActuatorInfo.TENDON: 'N', ActuatorInfo.CHAMBER: 'Pa', ActuatorInfo.LEG: 'N'}
-UNITS = {  # that a value may be given in: size in SI units, and the mode that it tells
-    'N': (1.0, ActuatorCommand.EFFORT),
-    'Pa': (1.0, ActuatorCommand.EFFORT), 'kPa': (1e3, ActuatorCommand.EFFORT),
-    'bar': (1e5, ActuatorCommand.EFFORT),
-    'm': (1.0, ActuatorCommand.POSITION), 'mm': (1e-3, ActuatorCommand.POSITION),
-    'm^3': (1.0, ActuatorCommand.POSITION), 'ml': (1e-6, ActuatorCommand.POSITION),
-    'mol': (1.0, ActuatorCommand.AMOUNT), 'mmol': (1e-3, ActuatorCommand.AMOUNT)}
+UNITS = {  # that a value may be given in: the SI unit, and the size in it
+    'N': ('N', 1.0), 'Pa': ('Pa', 1.0), 'kPa': ('Pa', 1e3), 'bar': ('Pa', 1e5),
+    'm': ('m', 1.0), 'mm': ('m', 1e-3), 'm^3': ('m^3', 1.0), 'ml': ('m^3', 1e-6),
+    'mol': ('mol', 1.0), 'mmol': ('mol', 1e-3)}
+MODES = {  # kind of actuator: the mode that an SI unit tells
+    ActuatorInfo.TENDON: {'N': ActuatorCommand.EFFORT, 'm': ActuatorCommand.POSITION},
+    ActuatorInfo.CHAMBER: {'Pa': ActuatorCommand.EFFORT, 'm^3': ActuatorCommand.POSITION,
+                           'mol': ActuatorCommand.AMOUNT},
+    ActuatorInfo.LEG: {'m': ActuatorCommand.POSITION}}
 NUMBER = r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?'
 
 
@@ -105,10 +111,18 @@ def positive(text: str) -> float:
     return value
 
 
-def actuator_value(text: str) -> ActuatorCommand:
-    """Return what an actuator is told by NAME=VALUE, where VALUE may carry a unit."""
+class ActuatorValue(NamedTuple):
+    """What an actuator is told on the command line."""
+
+    name: str
+    value: float  # in SI units
+    unit: str     # as given, or empty
+
+
+def actuator_value(text: str) -> ActuatorValue:
+    """Return what NAME=VALUE says, where VALUE may carry a unit."""
     match = re.fullmatch(rf'\s*([^=\s]+)=({NUMBER})\s*(\S*)', text)
-    if match is None or not math.isfinite(float(match[2])):
+    if match is None or not math.isfinite(1e5 * float(match[2])):
         raise argparse.ArgumentTypeError(
             f'must be NAME=VALUE with a finite number, as tendon_1=3 or chamber_1=20kPa, '
             f'got {text!r}')
@@ -116,8 +130,22 @@ def actuator_value(text: str) -> ActuatorCommand:
     if unit and unit not in UNITS:
         raise argparse.ArgumentTypeError(
             f'{text!r} has the unit {unit!r}, must be one of: {", ".join(UNITS)}')
-    scale, mode = UNITS.get(unit, (1.0, ActuatorCommand.DESCRIBED))
-    return ActuatorCommand(name=name, mode=mode, value=scale * float(number))
+    return ActuatorValue(name, (UNITS[unit][1] if unit else 1.0) * float(number), unit)
+
+
+def actuator_command(robot: RobotInfo, told: ActuatorValue) -> ActuatorCommand:
+    """Return what an actuator of a robot is told; raise `InvalidModel` if it has no such unit."""
+    info = next((one for one in robot.actuators if one.name == told.name), None)
+    if info is None:
+        raise UnknownName('NAME', told.name, [one.name for one in robot.actuators])
+    mode = ActuatorCommand.DESCRIBED
+    if told.unit:
+        modes, dimension = MODES.get(info.kind, {}), UNITS[told.unit][0]
+        if dimension not in modes:
+            raise UnknownName(f'the unit of {told.name}', told.unit,
+                              [unit for unit, (si, _) in UNITS.items() if si in modes])
+        mode = modes[dimension]
+    return ActuatorCommand(name=told.name, mode=mode, value=told.value)
 
 
 def tip_loads(force: Optional[Sequence[float]]) -> list[Load]:
@@ -149,8 +177,12 @@ class Client(Node):
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
         self._told: list[RobotInfo] = []
-        self.create_subscription(
-            RobotInfo, f'{self.simulator}/robot', self._told.append, LATCHED_QOS)
+        listen(self, RobotInfo, f'{self.simulator}/robot', self._meet_robot, LATCHED_QOS,
+               Complaints(self.get_logger().warning))
+
+    def _meet_robot(self, robot: RobotInfo) -> None:
+        check_robot(robot)
+        self._told.append(robot)
 
     def wait_for(self, condition: Callable[[], Any], timeout: float) -> bool:
         """Receive until a condition holds; tell whether it does."""
@@ -205,7 +237,8 @@ def run_client(
         signal.signal(number, signal.SIG_DFL)
     words = sys.argv if args is None else args
     try:
-        rclpy.init(args=words)
+        # rclpy's own handlers would end it with an exception, these in silence.
+        rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
         # A number is no option, though it may begin with a minus: argparse goes by the blank.
         given = parser.parse_args([
             f' {word}' if re.fullmatch(NUMBER, word) else word

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 import threading
-import time
 from typing import Any, Optional
 
 from geometry_msgs.msg import WrenchStamped
@@ -16,33 +15,24 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from ..checked import check_vector
 from ..errors import CosseratError, InvalidModel, UnknownName
 from ..model import Stations
 from ..robot import Robot
-from ..simulator import check_commands, Load, Simulator
+from ..simulator import check_commands, check_wrench, Load, Simulator
+from .complaints import Complaints
 from .conversions import nanoseconds, wrench_array
 from .frames import RobotFrames
+from .hearing import listen
+from .limits import check_count
 from .stepping import Stepper
+from .threads import describe
 from .trajectory import read_trajectory
 
 TOPIC_LOAD = 'wrench:'  # before the frame: how a load of the topic is named
 
 
-class Complaints:
-    """Counts what is refused, and says so at most once per second."""
-
-    def __init__(self, say: Callable[[str], Any]) -> None:
-        self._say, self._said = say, -1.0
-        self.count, self.last = 0, ''
-
-    def add(self, topic: str, reason: str) -> None:
-        """Take note of a refused message."""
-        self.count += 1
-        self.last = f'{topic}: {" ".join(reason.split())}'
-        if time.monotonic() - self._said > 1.0:
-            self._said = time.monotonic()
-            self._say(f'refused {self.last} ({self.count} refused so far)')
+class NotActive(CosseratError):
+    """The robot takes nothing at present."""
 
 
 class CommandTopics:
@@ -71,8 +61,7 @@ class CommandTopics:
         self._wrenches: dict[str, Load] = {}  # not yet taken over, by frame
         self._asked: Optional[Future] = None  # to take them over
         self._subscriptions = [
-            node.create_subscription(
-                kind, topic, self._guarded(topic, take), QoSProfile(depth=depth))
+            listen(node, kind, topic, self._if_active(take), QoSProfile(depth=depth), self.refused)
             for kind, topic, take, depth in (
                 (Float64MultiArray, '~/commands', self._take_array, 10),
                 (JointState, 'joint_commands', self._take_joints, 1),
@@ -85,16 +74,12 @@ class CommandTopics:
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 
-    def _guarded(self, topic: str, take: Callable[[Any], None]) -> Callable[[Any], None]:
-        def callback(message: Any) -> None:
+    def _if_active(self, take: Callable[[Any], None]) -> Callable[[Any], None]:
+        def taken(message: Any) -> None:
             if not self._active():
-                self.refused.add(topic, 'the simulator is not active')
-                return
-            try:
-                take(message)
-            except CosseratError as error:
-                self.refused.add(topic, str(error))
-        return callback
+                raise NotActive('the simulator is not active')
+            take(message)
+        return taken
 
     def _take_array(self, message: Float64MultiArray) -> None:
         names = list(self._robot.actuators)
@@ -117,11 +102,18 @@ class CommandTopics:
     def _take_wrench(self, message: WrenchStamped) -> None:
         frame = message.header.frame_id
         rod, at = self._frames.place(frame)
-        wrench = np.array(check_vector('wrench', wrench_array(message.wrench), 6, unit='N, N m'))
+        wrench = check_wrench(wrench_array(message.wrench))
         with self._lock:
             self._wrenches[frame] = Load(wrench, rod, at)
             if self._asked is None or self._asked.cancelled():  # one errand for a whole flood
                 self._asked = self._stepper.ask(self._apply_wrenches)
+                self._asked.add_done_callback(self._hear_of_wrenches)
+
+    def _hear_of_wrenches(self, asked: Future) -> None:
+        """Count wrenches that were refused only when they were to act."""
+        error = None if asked.cancelled() else asked.exception()
+        if error is not None:
+            self.refused.add('~/wrench', describe(error))
 
     def _apply_wrenches(self, sim: Simulator) -> None:
         with self._lock:
@@ -131,6 +123,11 @@ class CommandTopics:
             name = TOPIC_LOAD + frame
             loads.pop(name, None)
             if load.wrench.any():
+                try:
+                    check_count('loads', len(loads) + 1)
+                except InvalidModel as error:  # it takes no other one with it
+                    self.refused.add('~/wrench', str(error))
+                    continue
                 R = rotation_at(sim, load)
                 turned = np.concatenate([R @ load.wrench[:3], R @ load.wrench[3:]])
                 loads[name] = load._replace(wrench=turned)

@@ -29,6 +29,7 @@ from ..errors import CosseratError, InvalidModel
 from .comparison_messages import alignment_message, comparison_message, diagnosis
 from .conversions import nanoseconds, time_message
 from .ghost import Ghost
+from .hearing import listen
 from .joints import FORWARDED, Forwarding, JointErrors
 from .marker_places import check_shape, layout, MarkerPlaces, read_places
 from .measurements import (
@@ -130,13 +131,12 @@ class Comparator(Node):
             self._value('stamps') == 'header', self._see)
         if self._by_tf:
             self._measurements.listen_to_frames()
-        self.create_subscription(
-            Backbone, f'{self._simulator}/backbone', self._see_simulated, SIMULATED_QOS)
         space = self._simulator.rpartition('/')[0]
-        self.create_subscription(
-            JointState, f'{space}/joint_states', self._joints.simulate, SIMULATED_QOS)
-        self.create_subscription(
-            JointState, self._topic('joint_states'), self._see_joints, SENSOR_QOS)
+        for kind, topic, take, qos in (
+                (Backbone, f'{self._simulator}/backbone', self._see_simulated, SIMULATED_QOS),
+                (JointState, f'{space}/joint_states', self._joints.simulate, SIMULATED_QOS),
+                (JointState, self._topic('joint_states'), self._see_joints, SENSOR_QOS)):
+            listen(self, kind, topic, take, qos, self._measurements.refused)
         what, self._forwarding = self._value('forward'), None
         if what != 'nothing':
             topic = 'joint_states' if what == 'joint_states' else 'forwarded'
@@ -176,15 +176,13 @@ class Comparator(Node):
 
     def _see_simulated(self, message: Backbone) -> None:
         """Take a shape of the simulated robot; begin, if it is the first or of another robot."""
-        try:
-            check_shape(message)
-        except CosseratError as error:
-            self._measurements.refused.add(f'{self._simulator}/backbone', str(error))
-            return
+        check_shape(message)
         if self._places is None or self._places.layout != layout(message):
             try:
                 self._begin(message)
             except CosseratError as error:
+                if self._places is not None:  # they fit a robot, but not this one
+                    raise
                 self._fault = str(error)
                 return
         assert self._places is not None and self._comparison is not None

@@ -16,11 +16,13 @@ from ..lie import quaternion_from_matrix
 from ..robot import RodShape
 
 NANO = 1_000_000_000
+FIRST, LAST = -2 ** 31 * NANO, 2 ** 31 * NANO - 1  # [ns] that a stamp can tell
+SHORTEST = 1e-6  # that a quaternion may be: a shorter one is a mistake
 
 
 def time_message(nanoseconds: int) -> Time:
-    """Return a stamp."""
-    sec, nanosec = divmod(nanoseconds, NANO)
+    """Return a stamp, or the nearest that there is."""
+    sec, nanosec = divmod(min(max(nanoseconds, FIRST), LAST), NANO)
     return Time(sec=sec, nanosec=nanosec)
 
 
@@ -52,10 +54,11 @@ def wrench_array(message: Wrench) -> np.ndarray:
 def rotation(field: str, message: Quaternion) -> np.ndarray:
     """Return the matrix of a quaternion, which need not be of length 1, or raise."""
     q = np.array([message.x, message.y, message.z, message.w])
-    size = np.linalg.norm(q)
-    if not (np.isfinite(size) and size > 1e-6):
-        raise InvalidModel(field, q.tolist(), 'a rotation: finite, and not zero')
-    x, y, z, w = q / size
+    largest = np.abs(q).max()
+    if not (np.isfinite(largest) and largest > SHORTEST):
+        raise InvalidModel(field, q.tolist(), f'a rotation: finite, and longer than {SHORTEST:g}')
+    q = q / largest  # else the squares of huge numbers would be infinite
+    x, y, z, w = q / np.linalg.norm(q)
     return np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],

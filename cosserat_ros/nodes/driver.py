@@ -15,7 +15,6 @@ from typing import Any, Optional
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
@@ -57,12 +56,13 @@ class Driver:
     simulator : str
         Full name of the robot's simulator.
     info : RobotInfo
+        That `check_robot` finds nothing wrong with.
     post : callable
         Takes a function from any thread and has it called in the node's.
 
     Raises
     ------
-    ValueError
+    NoSlider
         If the robot cannot be driven, with the reason.
 
     """
@@ -71,8 +71,6 @@ class Driver:
         self, node: Node, page: Page, simulator: str, info: RobotInfo,
         post: Callable[[Callable[[], None]], None],
     ) -> None:
-        if not (math.isfinite(info.length) and info.length > 0.0):
-            raise ValueError(f'robot {info.name!r} has length {info.length}, which must be > 0')
         self._ranges = [slider_range(one, info.length) for one in info.actuators]
         self.info = info
         self.simulator = simulator
@@ -248,9 +246,8 @@ class Driver:
 
     def _read(self, feed: Optional[Feed]) -> tuple[np.ndarray, np.ndarray]:
         """Return position and effort of every actuator, NaN where not known."""
-        state = deserialize_message(feed.newest, JointState) if feed and feed.newest else None
         return tuple(
-            column(state, field, [one.name for one in self.info.actuators])
+            column(feed.newest if feed else None, field, [one.name for one in self.info.actuators])
             for field in ('position', 'effort'))  # type: ignore[return-value]
 
     def report(self, now: float, feed: Optional[Feed]) -> None:

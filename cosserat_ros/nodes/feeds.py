@@ -13,13 +13,13 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker as MarkerMessage, MarkerArray
 
 from cosserat_ros.msg import RobotInfo
 
+from .limits import check_count
 from .message_reader import read_markers
 from .page.geometry import Marker
 
@@ -55,17 +55,20 @@ class Feed:
     count: int = 0           # messages since the rate was last measured
     rate: float = 0.0        # [Hz]
     markers: dict[tuple[str, int], Marker] = field(default_factory=dict)
-    newest: bytes = b''      # JointState or RobotInfo, not yet read
+    newest: Any = None       # JointState or RobotInfo
 
     def apply(self, data: bytes, now: float) -> None:
         """Carry out what a marker message says."""
-        for action, marker in read_markers(data, self.type is MarkerArray, now):
+        for action, marker in list(read_markers(data, self.type is MarkerArray, now)):
+            key = marker.namespace, marker.number
             if action == MarkerMessage.DELETEALL:
                 self.markers.clear()
             elif action == MarkerMessage.DELETE:
-                self.markers.pop((marker.namespace, marker.number), None)
+                self.markers.pop(key, None)
             else:
-                self.markers[marker.namespace, marker.number] = marker
+                if key not in self.markers:
+                    check_count('markers', len(self.markers) + 1)
+                self.markers[key] = marker
 
     def drop(self, old: Callable[[Marker], bool]) -> bool:
         """Drop some of the markers; tell whether there were any."""
@@ -113,10 +116,8 @@ def same_service(qos: QoSProfile, subscription: Any) -> bool:
     return (qos.reliability, qos.durability) == (used.reliability, used.durability)
 
 
-def joint_rows(data: bytes) -> list[tuple[str, str, str, str]]:
+def joint_rows(state: JointState) -> list[tuple[str, str, str, str]]:
     """Name, position, velocity and effort of every joint in a JointState, as text."""
-    state = deserialize_message(data, JointState)
-
     def shown(values: Any, index: int) -> str:
         return f'{values[index]:.4g}' if len(values) == len(state.name) else '–'
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+FARTHEST = 1e9         # [m] that a frame may be from its parent: more is a mistake
+MOST_FRAMES = 10_000
 NORM_TOLERANCE = 1e-2  # of a squared quaternion norm, as in tf2
 
 
@@ -31,7 +33,8 @@ class FrameTree:
     A forest of frames, each with the newest transform to its parent.
 
     Whatever would break the forest is refused: a frame that is its own ancestor, numbers that are
-    not finite, quaternions that are not rotations. So every question has an answer and ends.
+    not finite or too large, quaternions that are not rotations, too many frames. So every question
+    has an answer and ends.
     """
 
     def __init__(self) -> None:
@@ -73,6 +76,10 @@ class FrameTree:
         values = tuple(map(float, values))
         if len(values) != 7 or not all(map(math.isfinite, values)):
             raise ValueError(f'transform of {child!r} is not 7 finite numbers')
+        if max(map(abs, values[:3])) > FARTHEST:
+            raise ValueError(f'frame {child!r} is more than {FARTHEST:g} m from its parent')
+        if old is None and len(self._edges) >= MOST_FRAMES:
+            raise ValueError(f'frame {child!r} is one more than {MOST_FRAMES}')
         x, y, z, w = values[3:]
         if not abs(x * x + y * y + z * z + w * w - 1.0) < NORM_TOLERANCE:
             raise ValueError(f'quaternion of {child!r} has not length one')

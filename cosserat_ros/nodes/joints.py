@@ -14,9 +14,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..compare.alignment import TimeBuffer
-from ..errors import CosseratError, InvalidModel
-from .commands import Complaints
+from ..errors import InvalidModel
+from .complaints import Complaints
 from .conversions import nanoseconds, time_message
+from .hearing import listen
 
 FIELDS = 'position', 'velocity', 'effort'
 FORWARDED = 'nothing', 'commands', 'joint_commands', 'joint_states'
@@ -47,18 +48,19 @@ class JointErrors:
         return set(self._simulated)
 
     def simulate(self, message: JointState) -> None:
-        """Take the joints of the simulated robot."""
+        """Take the joints of the simulated robot, or raise."""
         time, count = 1e-9 * nanoseconds(message.header.stamp), len(message.name)
         arrays = {field: getattr(message, field) for field in FIELDS}
         self._known = {field for field, values in arrays.items() if len(values) == count}
         columns = [arrays[field] if field in self._known else [0.0] * count for field in FIELDS]
+        known, self._simulated = self._simulated, {}
         for name, *values in zip(message.name, *columns):
-            if name not in self._simulated:
-                self._simulated[name] = TimeBuffer(len(FIELDS), SPAN, self._longest_gap)
+            self._simulated[name] = known.get(name) or TimeBuffer(
+                len(FIELDS), SPAN, self._longest_gap)
             self._simulated[name].add(time, values)
 
     def measure(self, time: float, message: JointState) -> None:
-        """Take the joints of the real robot, measured at a time [s]."""
+        """Take the joints of the real robot, measured at a time [s], or raise."""
         if math.isfinite(time):
             self._real.append((time, message))
 
@@ -114,7 +116,7 @@ class Forwarding:
     ) -> None:
         self.count = 0
         self.refused = Complaints(node.get_logger().warning)
-        self._topic, self._names = topic, names
+        self._names = names
         kind, target, check = {
             'commands': (Float64MultiArray, f'{simulator}/commands', self._checked_numbers),
             'joint_commands': (JointState, f'{simulator.rpartition("/")[0]}/joint_commands',
@@ -123,15 +125,12 @@ class Forwarding:
         self._check = check
         self._publisher = node.create_publisher(kind, target, 10)
         if what != 'joint_states':  # those are listened to anyway
-            node.create_subscription(kind, topic, self.take, QoSProfile(depth=10))
+            listen(node, kind, topic, self.take, QoSProfile(depth=10), self.refused)
 
     def take(self, message: Any) -> None:
-        """Pass a message on, or refuse it."""
-        try:
-            self._publisher.publish(self._check(message))
-            self.count += 1
-        except CosseratError as reason:
-            self.refused.add(self._topic, str(reason))
+        """Pass a message on, or raise."""
+        self._publisher.publish(self._check(message))
+        self.count += 1
 
     @staticmethod
     def _checked_numbers(message: Float64MultiArray) -> Float64MultiArray:

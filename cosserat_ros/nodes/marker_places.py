@@ -15,6 +15,7 @@ from .conversions import pose_numbers, rotation, xyz
 
 PARAMETER = 'parameter arc_lengths'
 TIP = 'tip'
+SHORTEST, LARGEST = 1e-6, 1e6  # between which lengths [m] and quaternions are; places are up to it
 
 
 class Place(NamedTuple):
@@ -85,8 +86,9 @@ class MarkerPlaces:
             return -1, 0, 0.0
         s = self.arc_lengths[place.rod]
         k = int(np.clip(np.searchsorted(s, place.arc_length) - 1, 0, len(s) - 2))
-        part = (place.arc_length - s[k]) / (s[k + 1] - s[k])
-        return list(self.arc_lengths).index(place.rod), k, float(part)
+        gap = float(s[k + 1] - s[k])
+        part = float(place.arc_length - s[k]) / gap if gap > 0.0 else 0.0
+        return list(self.arc_lengths).index(place.rod), k, part
 
     def poses(self, message: Backbone) -> np.ndarray:
         """Return the poses of all places, (M, 7): position [m] and quaternion x, y, z, w."""
@@ -107,9 +109,11 @@ def check_shape(message: Backbone) -> None:
         raise InvalidModel('rods', [], 'at least one')
     for rod in message.rods:
         s = np.array(rod.arc_lengths)
-        if len(s) < 2 or not (np.isfinite(s).all() and s[-1] > 0.0 and (np.diff(s) >= 0.0).all()):
-            raise InvalidModel(f'rods.{rod.name}.arc_lengths', s.tolist(),
-                               'two or more, never decreasing [m]')
+        if len(s) < 2 or not (0.0 <= s[0] and SHORTEST <= s[-1] <= LARGEST
+                              and (np.diff(s) >= 0.0).all()):
+            raise InvalidModel(
+                f'rods.{rod.name}.arc_lengths', s.tolist(),
+                f'two or more, never decreasing, from 0 or more to at most {LARGEST:g} [m]')
         if len(rod.poses) != len(s):
             raise InvalidModel(
                 f'rods.{rod.name}.poses', len(rod.poses), f'as many as arc_lengths, {len(s)}')
@@ -118,9 +122,10 @@ def check_shape(message: Backbone) -> None:
         (p.position.x, p.position.y, p.position.z, p.orientation.x, p.orientation.y,
          p.orientation.z, p.orientation.w) for p in poses])
     sizes = np.abs(numbers[:, 3:]).max(axis=1)
-    bad = ~np.isfinite(numbers).all(axis=1) | (sizes < 1e-6) | (sizes > 1e6)
-    if bad.any():
-        raise InvalidModel('poses', numbers[bad][0].tolist(), 'finite, with rotations')
+    good = (np.abs(numbers) <= LARGEST).all(axis=1) & (sizes >= SHORTEST)
+    if not good.all():
+        raise InvalidModel('poses', numbers[~good][0].tolist(),
+                           f'finite, of a size up to {LARGEST:g}, with rotations')
 
 
 def layout(message: Backbone) -> tuple:

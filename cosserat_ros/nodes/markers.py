@@ -38,8 +38,11 @@ THINNEST = 2e-4  # [m] that a tendon is drawn, and a part of a rod long
 STRAIGHTEST = 0.02  # of its distance from the backbone, that a curved path is off between points
 LOAD_COLOURS = (0.95, 0.75, 0.10, 1.0), (0.75, 0.35, 0.85, 1.0)  # of forces, of moments
 LONGEST = 0.3  # of the robot's length, that the arrow of the greatest load is long
+SHORTEST = 1e-12  # [m] of a chord that has a direction
+PARALLEL = 1e-6  # sine of the angle to a chord, below which an axis has no part across it
 NUMBERS = 10  # float64 of a marker without points: pose and scale
 FINEST = 16  # parts that a path is divided into between two stations, at most
+Key = tuple[str, int]  # namespace and id of a marker
 
 
 class RobotMarkers:
@@ -133,7 +136,7 @@ class LoadMarkers:
     def __init__(self, robot: Robot, frame_id: str) -> None:
         self._robot, self._frame_id = robot, frame_id
         self._length = max(rod.length for rod in robot.rods.values())
-        self._shown: set[tuple[str, int]] = set()
+        self._shown: set[Key] = set()
 
     def message(
         self, loads: Mapping[str, Load], shape: Mapping[str, RodShape], stamp: Time,
@@ -146,14 +149,15 @@ class LoadMarkers:
                 if np.any(part):
                     turned = pose[:3, :3] @ part if load.follower else part
                     vectors[f'loads/{name}', number] = pose[:3, 3], turned
-        largest = [max((float(np.linalg.norm(v)) for (_, n), (_, v) in vectors.items()
-                        if n == number), default=1.0) for number in (0, 1)]
+        arrows = {}
+        for number in (0, 1):
+            arrows.update(_scaled({key: vector for key, (_, vector) in vectors.items()
+                                   if key[1] == number}, LONGEST * self._length))
         markers = []
-        for (ns, number), (tail, vector) in vectors.items():
+        for (ns, number), (tail, _) in vectors.items():
             size = (0.02 * self._length, 0.04 * self._length, 0.0)
             marker = _marker(self._frame_id, ns, number, Marker.ARROW, LOAD_COLOURS[number], size)
-            head = tail + LONGEST * self._length / largest[number] * vector
-            for end in (tail, head):
+            for end in (tail, tail + arrows[ns, number]):
                 marker.points.append(Point(**dict(zip('xyz', end.tolist()))))
             markers.append(marker)
         gone = self._shown - set(vectors)
@@ -169,6 +173,15 @@ class LoadMarkers:
         rod = shape[self._robot.rod_name(load.rod)]
         s = rod.arc_lengths[-1] if load.at is None else load.at + 0.5 * load.extent
         return rod.poses_at(np.array([s]))[0]
+
+
+def _scaled(vectors: Mapping[Key, np.ndarray], longest: float) -> dict[Key, np.ndarray]:
+    """Return vectors in proportion, the longest of a given length; none may be all zero."""
+    # By the greatest of all numbers first: squares of tiny and of huge ones are 0 and infinite.
+    greatest = max((float(np.abs(v).max()) for v in vectors.values()), default=1.0)
+    plain = {key: v / greatest for key, v in vectors.items()}
+    length = max((float(np.linalg.norm(v)) for v in plain.values()), default=1.0)
+    return {key: longest / length * v for key, v in plain.items()}
 
 
 def _marker(
@@ -213,14 +226,17 @@ def _chords(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     (N - 1, 4, 4) and (N - 1,) float64
-        Frames in the middle, z along the chord and x as near to the section's as can be; and the
-        chords' lengths [m].
+        Frames in the middle, z along the chord (the section's, where there is none) and x as near
+        to the section's as can be; and the chords' lengths [m].
 
     """
     chord = poses[1:, :3, 3] - poses[:-1, :3, 3]
     length = np.linalg.norm(chord, axis=1)
-    z = chord / np.maximum(length, np.finfo(float).tiny)[:, None]
-    x = poses[:-1, :3, 0] - np.sum(poses[:-1, :3, 0] * z, axis=1)[:, None] * z
+    known = (length > SHORTEST)[:, None]
+    z = np.where(known, chord / np.where(known, length[:, None], 1.0), poses[:-1, :3, 2])
+    x, y = (axis - np.sum(axis * z, axis=1)[:, None] * z
+            for axis in (poses[:-1, :3, 0], poses[:-1, :3, 1]))
+    x = np.where((np.linalg.norm(x, axis=1) > PARALLEL)[:, None], x, y)
     x /= np.linalg.norm(x, axis=1)[:, None]
     middle = np.tile(np.eye(4), (len(chord), 1, 1))
     middle[:, :3, :3] = np.stack([x, np.cross(z, x), z], axis=-1)

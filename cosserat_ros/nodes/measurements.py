@@ -16,9 +16,10 @@ from tf2_msgs.msg import TFMessage
 
 from ..errors import InvalidModel
 from ..lie import quaternion_from_matrix
-from .commands import Complaints
+from .complaints import Complaints
 from .conversions import nanoseconds, pose_numbers
 from .frame_tree import FrameTree, matrix, plain_name
+from .hearing import listen
 from .robot_publisher import LATCHED_QOS, TF_QOS
 
 KINDS = 'pose', 'pose_array', 'frames'
@@ -83,10 +84,10 @@ class Measurements:
         if kind == 'pose':
             for k, name in enumerate(names):
                 topic = topic_name(node, 'parameter measured', name)
-                node.create_subscription(PoseStamped, topic, self._taker(k), SENSOR_QOS)
+                listen(node, PoseStamped, topic, self._taker(k), SENSOR_QOS, self.refused)
         elif kind == 'pose_array':
-            self._topic = topic_name(node, 'parameter measured', names[0])
-            node.create_subscription(PoseArray, self._topic, self._take_array, SENSOR_QOS)
+            topic = topic_name(node, 'parameter measured', names[0])
+            listen(node, PoseArray, topic, self._take_array, SENSOR_QOS, self.refused)
         else:
             self.listen_to_frames()
 
@@ -94,9 +95,8 @@ class Measurements:
         """Keep the newest pose of every frame."""
         if not hasattr(self, '_tf'):
             self._tf = [
-                self._node.create_subscription(TFMessage, '/tf', self._take_frames, TF_QOS),
-                self._node.create_subscription(
-                    TFMessage, '/tf_static', self._take_frames, LATCHED_QOS)]
+                listen(self._node, TFMessage, topic, self._take_frames, qos, self.refused)
+                for topic, qos in (('/tf', TF_QOS), ('/tf_static', LATCHED_QOS))]
 
     def _time(self, stamp: Time) -> float:
         """Return when something was measured [s]."""
@@ -111,9 +111,8 @@ class Measurements:
 
     def _take_array(self, message: PoseArray) -> None:
         if len(message.poses) != self._markers:
-            self.refused.add(self._topic, f'poses must be {self._markers}, one for each of '
-                             f'arc_lengths, got {len(message.poses)}')
-            return
+            raise InvalidModel(
+                'poses', len(message.poses), f'{self._markers}, one for each of arc_lengths')
         time = self._time(message.header.stamp)
         for k, pose in enumerate(message.poses):
             self._see(k, time, message.header.frame_id, _numbers(pose))

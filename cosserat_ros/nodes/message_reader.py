@@ -15,6 +15,8 @@ import struct
 import numpy as np
 
 from .frame_tree import plain_name
+from .hearing import Undecodable
+from .limits import check_count, check_text
 from .page.geometry import ARROW, Marker, POINTED
 
 NO_POINTS = np.zeros((0, 3))
@@ -26,7 +28,7 @@ class Cdr:
 
     def __init__(self, data: bytes) -> None:
         if data[:2] != b'\0\1':
-            raise ValueError('it is not plain little-endian CDR')
+            raise Undecodable('it is not plain little-endian CDR')
         self._data = data[4:]
         self._at = 0
 
@@ -34,16 +36,27 @@ class Cdr:
         """Read numbers of which the first has a size [bytes]."""
         at = self._at + -self._at % size
         self._at = at + layout.size
-        return layout.unpack_from(self._data, at)
+        try:
+            return layout.unpack_from(self._data, at)
+        except struct.error:
+            raise Undecodable('it is shorter than it says') from None
 
-    def string(self) -> str:
-        """Read a string."""
+    def count(self, name: str) -> int:
+        """Read how many there are of what is listed by a name, or raise if too many."""
+        count: int = self.read(COUNT, 4)[0]
+        check_count(name, count)
+        return count
+
+    def string(self, name: str) -> str:
+        """Read the string of a name, or raise if it is too long."""
         length, = self.read(COUNT, 4)
-        return self._take(length)[:-1].decode(errors='replace')
+        text = self._take(length)[:-1].decode(errors='replace')
+        check_text(name, text)
+        return text
 
-    def array(self, size: int, columns: int) -> np.ndarray:
-        """Read a sequence of rows of real numbers of a size [bytes]."""
-        count, = self.read(COUNT, 4)
+    def array(self, name: str, size: int, columns: int) -> np.ndarray:
+        """Read a sequence of rows of real numbers of a size [bytes], or raise if too long."""
+        count = self.count(name)
         if count:
             self._at += -self._at % size
         return np.frombuffer(self._take(count * columns * size), f'<f{size}').reshape(-1, columns)
@@ -65,7 +78,7 @@ class Cdr:
     def _take(self, count: int) -> bytes:
         taken = self._data[self._at:self._at + count]
         if len(taken) < count:
-            raise ValueError('it is shorter than it says')
+            raise Undecodable('it is shorter than it says')
         self._at += count
         return taken
 
@@ -82,31 +95,32 @@ NOTHING = (0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0)
 def read_transforms(data: bytes) -> Iterator[tuple[str, str, tuple[float, ...]]]:
     """Parent, child and the child's pose (position, quaternion x y z w) in a TFMessage."""
     cdr = Cdr(data)
-    for _ in range(*cdr.read(COUNT, 4)):
+    for _ in range(cdr.count('transforms')):
         cdr.read(STAMP, 4)
-        yield cdr.string(), cdr.string(), cdr.read(POSE, 8)
+        yield cdr.string('frame_id'), cdr.string('child_frame_id'), cdr.read(POSE, 8)
 
 
 def read_markers(data: bytes, array: bool, now: float) -> Iterator[tuple[int, Marker]]:
     """Actions and markers in a MarkerArray or Marker that came at a time [s]."""
     cdr = Cdr(data)
-    for _ in range(*cdr.read(COUNT, 4) if array else (1,)):
+    for _ in range(cdr.count('markers') if array else 1):
         yield _read_marker(cdr, now)
 
 
 def _read_marker(cdr: Cdr, now: float) -> tuple[int, Marker]:
     """Read the fields of visualization_msgs/Marker in their order."""
     cdr.read(STAMP, 4)
-    frame, namespace = cdr.string(), cdr.string()
+    frame, namespace = cdr.string('frame_id'), cdr.string('ns')
     number, kind, action = cdr.read(KEY, 4)
     look = cdr.read(LOOK, 8)
     points, colors, text = NO_POINTS, NO_COLORS, ''
     if not cdr.passed(REST, NOTHING):
-        points, colors = cdr.array(8, 3), cdr.array(4, 4)
+        points = cdr.array('marker.points', 8, 3)
+        colors = cdr.array('marker.colors', 4, 4)
         cdr.skip(1)  # texture_resource
         cdr.read(STAMP, 4)
         cdr.skip(1, 1, 1, 8)  # texture, uv_coordinates
-        text = cdr.string()
+        text = cdr.string('text')
         cdr.skip(1, 1, 1)  # mesh_resource, mesh_file
     cdr.read(FLAG, 1)  # mesh_use_embedded_materials
     lifetime = look[14] + 1e-9 * look[15]

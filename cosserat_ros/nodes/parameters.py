@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
@@ -22,8 +27,8 @@ class Parameter(NamedTuple):
     """
     One parameter.
 
-    `range` is (least, most), both allowed; `choices` are the texts that are. A parameter that is
-    not `live` keeps the value that the node was started with.
+    `range` is (least, most), both allowed, and `or_zero` whether 0 is as well; `choices` are the
+    texts that are. A parameter that is not `live` keeps the value that the node was started with.
     """
 
     name: str
@@ -32,24 +37,55 @@ class Parameter(NamedTuple):
     range: Optional[tuple[float, float]] = None
     live: bool = False
     choices: tuple[str, ...] = ()
+    or_zero: bool = False
 
     def descriptor(self) -> ParameterDescriptor:
         """Return what ``ros2 param describe`` shows."""
         descriptor = ParameterDescriptor(
             description=self.description, read_only=not self.live,
-            additional_constraints=f'one of: {", ".join(self.choices)}' if self.choices else '')
-        if self.range is not None and isinstance(self.default, float):
-            least, most = self.range
+            additional_constraints=self.allowed if self.choices or self.or_zero else '')
+        if self.range is None:
+            return descriptor
+        least, most = 0.0 if self.or_zero else self.range[0], self.range[1]
+        if isinstance(self.default, float):
             descriptor.floating_point_range = [
                 FloatingPointRange(from_value=float(least), to_value=float(most))]
-        elif self.range is not None:
-            least, most = self.range
+        else:
             descriptor.integer_range = [IntegerRange(from_value=int(least), to_value=int(most))]
         return descriptor
 
+    @property
+    def allowed(self) -> str:
+        """What its value may be, in words."""
+        if self.choices:
+            return f'one of {", ".join(self.choices)}'
+        words = KINDS[type(self.default)]
+        if self.range is not None:
+            words += f' from {self.range[0]:g} to {self.range[1]:g}'
+        return f'{words}, or 0' if self.or_zero else words
+
+    def allows(self, value: Any) -> bool:
+        """Tell whether a value of the right type may be its own."""
+        if self.choices:
+            return value in self.choices
+        if self.range is None or (self.or_zero and value == 0.0):
+            return True
+        return self.range[0] <= value <= self.range[1]
+
 
 def declare(node: Node, parameters: tuple[Parameter, ...]) -> None:
-    """Declare all parameters of a node, or raise `InvalidParameter`."""
+    """Declare all parameters of a node, or raise `InvalidParameter`; check later changes."""
+    known = {parameter.name: parameter for parameter in parameters}
+
+    def check(changes: list[RosParameter]) -> SetParametersResult:
+        for change in changes:
+            parameter = known.get(change.name)
+            if parameter is not None and not parameter.allows(change.value):
+                reason = f'{change.name} must be {parameter.allowed}, got {change.value!r}'
+                return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(check)
     given = node._parameter_overrides  # of the command line, as rclpy keeps them
     for parameter in parameters:
         name, default = parameter.name, parameter.default
@@ -59,13 +95,6 @@ def declare(node: Node, parameters: tuple[Parameter, ...]) -> None:
         try:
             node.declare_parameter(name, default, parameter.descriptor())
         except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-            allowed = KINDS[type(default)]
-            if parameter.range is not None:
-                allowed += f' from {parameter.range[0]:g} to {parameter.range[1]:g}'
             raise InvalidParameter(
-                f'parameter {name} must be {allowed}, got {value!r} '
+                f'parameter {name} must be {parameter.allowed}, got {value!r} '
                 f'({parameter.description})') from error
-        if parameter.choices and value not in parameter.choices:
-            raise InvalidParameter(
-                f'parameter {name} must be one of {", ".join(parameter.choices)}, got {value!r} '
-                f'({parameter.description})')

@@ -23,15 +23,19 @@ from visualization_msgs.msg import MarkerArray
 from cosserat_ros.msg import RobotInfo, SolverStatus
 from cosserat_ros.srv import Linearize, SolveInverseStatics
 
-from ..errors import CosseratError
+from ..checked import check_vector
+from ..errors import CosseratError, InvalidModel
 from ..resolved_rate import ResolvedRate, SwingDamper
 from ..tip_path import eased_time, SHAPES, TipPath
+from .checked_messages import check_robot
+from .complaints import Complaints
 from .conversions import fill_xyz, nanoseconds, xyz
+from .hearing import listen
 from .page.ranges import slider_range
 from .parameters import declare, Parameter
 from .path_markers import path_markers
 from .process import run
-from .reach import Reach
+from .reach import OutOfReach, Reach
 from .robot_publisher import LATCHED_QOS, STATE_QOS
 from .service_calls import full_name, ServiceCalls
 
@@ -80,6 +84,7 @@ PARAMETERS = (
               '[-]', range=(0.0, 2.0), live=True),
 )
 
+FARTHEST = 1e6     # [m], [m/s] that a tip may be away, and fast
 SILENCE = 1.0      # [s] without a new pose of the tip, after which the robot is lost
 STALE = 3.0        # [s] without a new Jacobian, likewise
 OFF_CLOCK = 1.0    # [s] between a stamp and our clock that is no delay any more
@@ -107,6 +112,7 @@ class PathFollower(Node):
         self._fault = ''                          # why this cannot go on
         self._tip: Optional[np.ndarray] = None
         self._tip_stamp, self._tip_period = 0, 0.02   # [ns]; [s] between poses
+        self._tip_age = 0.0                       # [s] by its stamp and our clock, as it came
         self._started = 0                         # [ns] on the path, and since then [s]:
         self._acted_at = self._judged_at = 0.0    # when commands were moved on, an error seen
         self._turn = 0
@@ -122,12 +128,12 @@ class PathFollower(Node):
         self._error_topic = self.create_publisher(
             Vector3Stamped, '~/tracking_error', STATE_QOS)
         self._marker_topic = self.create_publisher(MarkerArray, '~/markers', STATE_QOS)
-        self.create_subscription(
-            RobotInfo, f'{self._simulator}/robot', self._meet_robot, LATCHED_QOS)
-        self.create_subscription(
-            PoseStamped, f'{self._simulator}/tip_pose', self._see_tip, STATE_QOS)
-        self.create_subscription(
-            TwistStamped, f'{self._simulator}/tip_twist', self._see_twist, STATE_QOS)
+        refused = Complaints(self.get_logger().warning)
+        for kind, topic, take, qos in (
+                (RobotInfo, 'robot', self._meet_robot, LATCHED_QOS),
+                (PoseStamped, 'tip_pose', self._see_tip, STATE_QOS),
+                (TwistStamped, 'tip_twist', self._see_twist, STATE_QOS)):
+            listen(self, kind, f'{self._simulator}/{topic}', take, qos, refused)
         self.create_timer(1.0 / SUPERVISION_RATE, self._supervise)
         self.create_timer(1.0 / MARKER_RATE, self._draw)
 
@@ -143,14 +149,10 @@ class PathFollower(Node):
 
     def _meet_robot(self, robot: RobotInfo) -> None:
         """Begin with a robot, or again if its simulator was started again."""
+        check_robot(robot)
         if not robot.actuators:
-            self._fault = f'{robot.name} has no actuators: nothing can lead its tip'
-            return
-        try:
-            spans = [slider_range(one, robot.length) for one in robot.actuators]
-        except ValueError as error:
-            self._fault = str(error)
-            return
+            raise InvalidModel('actuators', [], 'given: nothing else leads a tip')
+        spans = [slider_range(one, robot.length) for one in robot.actuators]
         self._robot = robot
         self._path = TipPath(
             self._value('path'), tuple(self._value(f'centre_{axis}') for axis in 'xyz'),
@@ -169,12 +171,13 @@ class PathFollower(Node):
 
     def _see_tip(self, message: PoseStamped) -> None:
         """Take the tip's pose; say how far it is from where it should have been then."""
-        now, tip = time.monotonic(), xyz(message.pose.position)
+        now, tip = time.monotonic(), near('pose.position', message.pose.position)
         stamp, before = nanoseconds(message.header.stamp), self._tip
         passed = 1e-9 * (stamp - self._tip_stamp)
         if 0.0 < passed < SILENCE:
             self._tip_period += 0.1 * (passed - self._tip_period)
         self._tip, self._tip_stamp, self._tip_came = tip, stamp, now
+        self._tip_age = 1e-9 * (self.get_clock().now().nanoseconds - stamp)
         if before is None or not np.array_equal(tip, before):
             self._tip_moved = now
         if self._phase != FOLLOWING or before is None:
@@ -215,8 +218,8 @@ class PathFollower(Node):
     def _begin(self, reason: str) -> None:
         """Ask whether the path can be followed, and how to its beginning."""
         self.get_logger().info(reason)
+        self._phase = WAITING  # before those who hear that they get no answer look at it
         self._calls.give_up('begun again')
-        self._phase = WAITING
 
     def _ask(self) -> None:
         """Begin to ask, once there is a tip."""
@@ -240,7 +243,7 @@ class PathFollower(Node):
         elif answer.status.code in (SolverStatus.CONVERGED, SolverStatus.BEST_EFFORT):
             try:
                 self._reach.take(answer)
-            except CosseratError as error:
+            except OutOfReach as error:
                 self._fault = str(error)
                 return
             self._ask_next()
@@ -257,13 +260,17 @@ class PathFollower(Node):
         self._take_jacobian(answer, fault)
         if self._phase != ASKING:
             return
-        here = np.array([one.value for one in answer.inputs])
-        there = self._reach.first_commands
+        count = len(self._rates)
+        here = np.array(check_vector('inputs', [one.value for one in answer.inputs], count))
+        there = np.array(check_vector('actuation', self._reach.first_commands, count))
         duration = max(APPROACH, float(2.0 * np.max(np.abs(there - here) / self._rates)))
         self._leg = here, there, duration, self.get_clock().now().nanoseconds
         self._commands = there
+        n_states = len(answer.state)
+        state_matrix = check_vector(
+            'state_matrix.data', list(answer.state_matrix.data), n_states ** 2)
         self._damper = SwingDamper(
-            np.reshape(answer.state_matrix.data, (len(answer.state), -1)),
+            np.reshape(state_matrix, (n_states, n_states)),
             2.0 * math.pi / (SWING_SAMPLES * self._tip_period))
         self._phase = APPROACHING
         self.get_logger().info(
@@ -275,7 +282,9 @@ class PathFollower(Node):
         if answer is None or answer.status.code != SolverStatus.CONVERGED:
             self._lose(fault or answer.status.message)
             return
-        self._jacobian = np.reshape(answer.jacobian.data, (6, -1))[:3]
+        size = 6 * len(self._rates)
+        jacobian = check_vector('jacobian.data', list(answer.jacobian.data), size)
+        self._jacobian = np.reshape(jacobian, (6, -1))[:3]
         self._jacobian_came = time.monotonic()
 
     # --- Along the path -------------------------------------------------------------------------
@@ -285,15 +294,15 @@ class PathFollower(Node):
         self._calls.check()
         if self._fault:
             raise CosseratError(self._fault)
-        now, clock = time.monotonic(), self.get_clock().now().nanoseconds
+        now = time.monotonic()
         if self._phase == WAITING:
             if (self._robot is not None and now > self._not_before
                     and now - self._tip_came < SILENCE):
                 self._ask()
         elif now - self._tip_came > SILENCE:
             self._lose(f'no pose of the tip for {SILENCE:g} s')
-        elif abs(clock - self._tip_stamp) > 1e9 * OFF_CLOCK:
-            self._lose(f'the stamps of the tip are {1e-9 * (clock - self._tip_stamp):.1f} s '
+        elif abs(self._tip_age) > OFF_CLOCK:
+            self._lose(f'the stamps of the tip are {self._tip_age:.1f} s '
                        'behind our clock; is use_sim_time as it should be?')
         elif self._phase == APPROACHING:
             self._go_nearer()
@@ -326,6 +335,7 @@ class PathFollower(Node):
 
     def _see_twist(self, message: TwistStamped) -> None:
         """Move the commands on by what leads the tip along the path; its pose has just come."""
+        swing = near('twist.linear', message.twist.linear)
         stamp = nanoseconds(message.header.stamp)
         elapsed = 1e-9 * (stamp - self._started)
         dt = min(elapsed - self._acted_at, LONGEST)
@@ -344,7 +354,7 @@ class PathFollower(Node):
         self._commands = self._control.step(
             jacobian, (velocity + self._value('gain') * error)[led], self._commands, dt)
         shift = self._damper.shift(
-            self._error - self._last_error, xyz(message.twist.linear) - velocity_now, age,
+            self._error - self._last_error, swing - velocity_now, age,
             self._value('swing_damping'))
         self._send(self._control.step(jacobian, shift[led] / dt, self._commands, dt))
 
@@ -374,6 +384,11 @@ class PathFollower(Node):
         wanted = self._place(max(elapsed, 0.0))[0]
         self._marker_topic.publish(path_markers(
             self._robot, now.to_msg(), self._reach.line(), wanted))
+
+
+def near(field: str, message: Any) -> np.ndarray:
+    """Return a Point or a Vector3 that a tip can have, or raise."""
+    return np.array(check_vector(field, xyz(message), 3, least=-FARTHEST, most=FARTHEST))
 
 
 def main(args: Optional[list[str]] = None) -> int:

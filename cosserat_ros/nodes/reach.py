@@ -9,6 +9,7 @@ import numpy as np
 from cosserat_ros.msg import Target
 from cosserat_ros.srv import SolveInverseStatics
 
+from ..checked import check_vector
 from ..errors import CosseratError
 from ..tip_path import TipPath
 from .conversions import fill_xyz, xyz
@@ -66,8 +67,9 @@ class Reach:
             secondary_goal=SolveInverseStatics.Request.LEAST_EFFORT)
 
     def take(self, answer: Any) -> None:
-        """Take an answer, or raise `OutOfReach`."""
-        reached = xyz(answer.equilibrium.backbone.tip.position)
+        """Take an answer, or raise `OutOfReach`; or `InvalidModel` if it is none."""
+        tip = xyz(answer.equilibrium.backbone.tip.position)
+        reached = np.array(check_vector('equilibrium.backbone.tip', tip, 3, unit='m'))
         off = self._wanted - reached
         self._trials += 1
         distance = float(np.linalg.norm(off[:2] if self._lifted else off))

@@ -64,7 +64,7 @@ class Recorder(Node):
             self._recording = Recording(path)
         except OSError as error:
             raise CannotRecord(f'cannot record into {path}: {error.strerror or error}') from error
-        self._failed = False
+        self.failed = False
         self._known: dict[str, Any] = {}  # topic: its subscription, or none where it has no type
         steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
         self.create_timer(LOOK, self._look, clock=steady)
@@ -78,10 +78,15 @@ class Recorder(Node):
 
     def close(self) -> bool:
         """End the recording, and say what it has."""
-        if self._failed:
+        if not self.failed:
+            try:
+                with self._writing():
+                    counts = self._recording.close()
+            except CannotRecord as error:
+                self.get_logger().error(str(error))
+        if self.failed:
             self._recording.abandon()
             return True
-        counts = self._recording.close()
         self.get_logger().info(
             f'recorded {sum(counts.values())} messages of {len(counts)} topics into '
             f'{self._recording.path}')
@@ -115,7 +120,8 @@ class Recorder(Node):
             qos = matching_qos(publishers, DEPTH)
             if topic not in self._known:
                 try:
-                    self._recording.add(topic, kind, publishers)
+                    with self._writing():
+                        self._recording.add(topic, kind, publishers)
                 except UnknownType as error:
                     self._known[topic] = None
                     self.get_logger().warning(f'{topic} is not recorded: {error}')
@@ -155,17 +161,24 @@ class Recorder(Node):
     def _save(self) -> None:
         with self._writing():
             self._recording.save()
+            self._recording.check_there()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:  # the disk is full, or gone
-            self._failed = True
+            self.failed = True
             raise CannotRecord(
                 f'cannot write {self._recording.path}: {error.strerror or error}') from error
 
 
 def main(args: Optional[list[str]] = None) -> int:
-    """Run the node."""
-    return run(Recorder, args)
+    """Run the node; return its exit code, 1 also if the recording could not be ended."""
+    made: list[Recorder] = []
+
+    def make() -> Recorder:
+        made.append(Recorder())
+        return made[-1]
+
+    return run(make, args) or int(any(node.failed for node in made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+import errno
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,12 +69,18 @@ class Recording:
         Put all that came so far on the disk.
 
         Whoever is killed after that leaves a file without index and metadata.yaml, which
-        ``mcap recover`` or ``ros2 bag reindex`` add.
+        ``mcap recover`` or ``ros2 bag reindex`` add, and `compare.recovery` does without.
         """
         storage: Any = self._writer.storage
         if storage.chunk.msgs:
             storage.close_chunk()
             storage.bio.flush()
+
+    def check_there(self) -> None:
+        """Raise `OSError` if the file was removed: what is written to it then is lost."""
+        storage: Any = self._writer.storage
+        if not storage.path.exists():
+            raise FileNotFoundError(errno.ENOENT, 'it was removed')
 
     def abandon(self) -> None:
         """End it as it is, where it cannot be written any more."""

@@ -28,7 +28,7 @@ from ..inverse import Target
 from ..model import GAS_CONSTANT
 from ..parts import Actuator, Body, Chamber, COMMANDS, Inertia, Leg, Tendon
 from ..robot import Robot
-from ..simulator import Load, Simulator
+from ..simulator import check_wrench, Load, Simulator
 from ..stability import displacements, stability
 from .conversions import (
     backbone_numbers,
@@ -135,9 +135,7 @@ def read_loads(
                 raise InvalidModel('name', name, 'used once')
             if load.kind not in (LoadMessage.DEAD, LoadMessage.FOLLOWER):
                 raise InvalidModel('kind', load.kind, 'DEAD (0) or FOLLOWER (1)')
-            wrench = wrench_array(load.wrench)
-            for k, x in enumerate(wrench):
-                check_number(f'wrench[{k}]', x, unit='N, N m')
+            wrench = check_wrench(wrench_array(load.wrench))
             follower = load.kind == LoadMessage.FOLLOWER
             if not follower:
                 wrench = np.concatenate([base.T @ wrench[:3], base.T @ wrench[3:]])

@@ -12,6 +12,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 
 from ..errors import InvalidModel
+from .threads import describe
 
 
 def full_name(node: Node, field: str, given: str) -> str:
@@ -61,6 +62,8 @@ class ServiceCalls:
         """
         Ask; later `then` is called with the answer and nothing, or with None and the reason.
 
+        If it cannot take the answer it raises, and is called again with the reason.
+
         Parameters
         ----------
         service : str
@@ -83,11 +86,11 @@ class ServiceCalls:
         if call not in self._calls:  # given up
             return
         self._calls.remove(call)
-        error = call.future.exception()
-        if error is None:
+        try:
             call.then(call.future.result(), '')
-        else:
-            call.then(None, str(error))
+        except Exception as error:  # an answer must not end the node, whatever is wrong with it
+            name = call.client.service_name
+            call.then(None, f'{name} gave no sensible answer: {describe(error)}')
 
     def check(self) -> None:
         """Give up what waits too long, and what nobody is left to answer."""

@@ -9,10 +9,10 @@ The executor waits for neither: answers are sent by the thread that has them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from functools import partial
 import queue
-import threading
 import time
 from typing import Any, Optional
 
@@ -33,7 +33,7 @@ from cosserat_ros.srv import (
     Step,
 )
 
-from ..errors import CosseratError, InvalidModel, UnknownName
+from ..errors import CosseratError, InvalidModel, SingularState, UnknownName
 from ..inverse import InverseStatics, Result
 from ..linearize import linearize
 from ..simulator import Simulator, Snapshot
@@ -41,13 +41,16 @@ from ..solver import Solution
 from . import requests
 from .conversions import time_message
 from .frames import RobotFrames
+from .limits import check_count, check_size
 from .stepping import Stepper
+from .threads import carry_out, describe, Loop
 
 SERVICE_QOS = QoSProfile(depth=100)  # requests that come at once, and are all answered
 MOST_WAITING = 8       # requests that wait to be solved
-MOST_SNAPSHOTS = 100
 MOST_STEPS = 100_000   # of one request
 LAST_WORD = 0.5        # [s] that a solve may take when it is told to end
+INACTIVE = 'the simulator is not active'
+BUSY = f'busy: {MOST_WAITING} requests wait already'
 
 
 class DeferredService:
@@ -67,7 +70,7 @@ class DeferredService:
     def __init__(
         self, node: LifecycleNode, kind: Any, name: str, begin: Callable[[Any], Future],
     ) -> None:
-        self._node, self._begin = node, begin
+        self._node, self._kind, self._begin = node, kind, begin
         # rclpy's executor sends what the callback returns: that is the request here, and to send
         # it is to begin. An `await` in the callback would have the executor poll all the while.
         service: Any = node.create_service(
@@ -80,18 +83,24 @@ class DeferredService:
 
     def _answer(self, header: Any, future: Future) -> None:
         try:
-            self._send(future.result(), header)
+            response = future.result()
+        except CancelledError:
+            response = refusal(self._kind, INACTIVE)
+        except Exception as error:
+            response = refusal(self._kind, describe(error))
+        try:
+            self._send(response, header)
         except Exception as error:  # nobody waits any more, or the node ends
             self._node.get_logger().debug(f'could not answer: {error}')
 
 
 class Worker:
-    """A thread that solves one request after the other."""
+    """A thread that solves one request after the other, from now on."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         self._jobs: queue.Queue = queue.Queue(MOST_WAITING)
-        self._thread = threading.Thread(target=self._run, name='solving', daemon=True)
-        self._thread.start()
+        self.loop = Loop('solving', self._turn, report)
+        self.loop.start()
 
     def submit(self, job: Callable[[], Any]) -> Optional[Future]:
         """Have a job done; None if too many wait already."""
@@ -100,24 +109,25 @@ class Worker:
             self._jobs.put_nowait((job, future))
         except queue.Full:
             return None
+        self.loop.wake()
         return future
 
-    def _run(self) -> None:
-        while True:
-            job, future = self._jobs.get()
-            if job is None:
-                return
-            future.set_result(job())
+    def _turn(self) -> None:
+        try:
+            job, future = self._jobs.get_nowait()
+        except queue.Empty:
+            self.loop.wait(None)
+            return
+        if future.set_running_or_notify_cancel():
+            carry_out(job, future)
 
     def close(self) -> bool:
-        """End after the present job; tell whether that was soon."""
-        try:
+        """End after the present job, and cancel the others; tell whether that was soon."""
+        self.loop.ending = True
+        with suppress(queue.Empty):
             while True:
-                self._jobs.get_nowait()
-        except queue.Empty:
-            self._jobs.put((None, None))
-        self._thread.join(LAST_WORD)
-        return not self._thread.is_alive()
+                self._jobs.get_nowait()[1].cancel()
+        return self.loop.stop(LAST_WORD)
 
 
 class Services:
@@ -134,19 +144,21 @@ class Services:
         Of the first one.
     active : callable
         Tells whether the node is; if not, all is refused.
+    report : callable
+        Called with a text where the solving thread fails, by that thread.
 
     """
 
     def __init__(
         self, node: LifecycleNode, sim: Simulator, frames: RobotFrames, stepper: Stepper,
-        active: Callable[[], bool],
+        active: Callable[[], bool], report: Callable[[str], None],
     ) -> None:
         self._node, self._sim, self._frames, self._stepper = node, sim, frames, stepper
         self._robot, self._active = sim.robot, active
         self._inverse: Optional[InverseStatics] = None
         self._start = stepper.instant.snapshot
         self._snapshots: dict[str, Snapshot] = {}
-        self._worker = Worker()
+        self._worker = Worker(report)
         offered: tuple[tuple[Any, str, Callable[[Any], Future]], ...] = (
             (SolveStatics, 'solve_statics', self._solved(SolveStatics, self._solve_statics)),
             (SolveInverseStatics, 'solve_inverse_statics',
@@ -154,13 +166,19 @@ class Services:
             (Linearize, 'linearize', self._solved(Linearize, self._linearize)),
             (Reset, 'reset', self._reset),
             (SaveSnapshot, 'save_snapshot', self._done(SaveSnapshot, self._save_snapshot)),
-            (SetBool, 'pause', self._done(SetBool, self._pause)),
+            (SetBool, 'pause', self._done(SetBool, self._pause, urgent=True)),
             (Step, 'step', self._done(Step, self._step)),
             (SetWrench, 'set_wrench', self._done(SetWrench, self._set_wrench)),
             (SetPayload, 'set_payload', self._done(SetPayload, self._set_payload)),
         )
         self._services = [
-            DeferredService(node, kind, f'~/{name}', begin) for kind, name, begin in offered]
+            DeferredService(node, kind, f'~/{name}', _within_limits(kind, begin))
+            for kind, name, begin in offered]
+
+    @property
+    def loop(self) -> Loop:
+        """The solving thread."""
+        return self._worker.loop
 
     def close(self) -> bool:
         """End the solving thread; tell whether that was soon."""
@@ -183,27 +201,19 @@ class Services:
             except CosseratError as error:
                 response = kind.Response()
                 status = response.status
-                status.code, status.message = SolverStatus.INVALID_REQUEST, _line(error)
+                status.code, status.message = SolverStatus.INVALID_REQUEST, describe(error)
             except Exception as error:  # the request is not worth the node
                 response = kind.Response()
                 status = response.status
-                status.code = SolverStatus.NOT_CONVERGED
-                status.message = f'{type(error).__name__}: {_line(error)}'
+                status.code, status.message = SolverStatus.NOT_CONVERGED, describe(error)
                 self._node.get_logger().error(f'a solve failed: {status.message}')
             status.solve_time = time.monotonic() - begun
             return response
 
-        def refused(reason: str) -> Future:
-            response = kind.Response()
-            response.status.code = SolverStatus.NOT_AVAILABLE
-            response.status.message = reason
-            return _ready(response)
-
         def begin(request: Any) -> Future:
-            if not self._active():
-                return refused('the simulator is not active')
-            future = self._worker.submit(partial(job, request))
-            return future or refused(f'busy: {MOST_WAITING} requests wait already')
+            if not (self._active() and self.loop.runs):
+                return _ready(refusal(kind, self.loop.death or INACTIVE))
+            return self._worker.submit(partial(job, request)) or _ready(refusal(kind, BUSY))
         return begin
 
     def _take_state(self, loads: Any, keep: bool) -> None:
@@ -222,7 +232,7 @@ class Services:
     def _solve_statics(self, request: Any, response: Any) -> None:
         solution = self._find_equilibrium(request, request.from_rest)
         _fill_status(response.status, solution)
-        response.equilibrium = self._equilibrium(solution.converged)
+        self._fill_equilibrium(response, solution)
 
     def _solve_inverse(self, request: Any, response: Any) -> None:
         targets = requests.read_targets(self._frames, self._robot, request.targets)
@@ -241,13 +251,14 @@ class Services:
         solution = self._sim.statics()
         status = response.status
         _fill_status(status, solution)
-        status.iterations, status.message = result.iterations, result.message
+        status.iterations = result.iterations
+        status.message = solution.message or result.message
         if not (result.converged or result.met):
             status.code = SolverStatus.NOT_CONVERGED
         elif not result.met:
             status.code = SolverStatus.BEST_EFFORT
         self._fill_inverse(response, result)
-        response.equilibrium = self._equilibrium(solution.converged)
+        self._fill_equilibrium(response, solution)
 
     def _fill_inverse(self, response: Any, result: Result) -> None:
         response.actuation = requests.actuation(self._robot, result.commands)
@@ -264,7 +275,11 @@ class Services:
                 return
         else:
             sim.go_to(self._stepper.instant.snapshot)
-        model = linearize(sim, rod, at)
+        try:
+            model = linearize(sim, rod, at)
+        except SingularState as error:
+            response.status.code, response.status.message = SolverStatus.SINGULAR, describe(error)
+            return
         if not all(np.isfinite(part).all() for part in (model.A, model.B, model.C, model.direct)):
             response.status.code = SolverStatus.SINGULAR
             response.status.message = 'the linear model is not finite here'
@@ -280,60 +295,69 @@ class Services:
         ):
             setattr(response, name, requests.matrix_message(matrix))
 
-    def _equilibrium(self, stands: bool) -> Any:
+    def _fill_equilibrium(self, response: Any, solution: Solution) -> None:
+        """Fill the state that was found, and its stability if that can be judged."""
         stamp = time_message(self._stepper.stamp())
-        return requests.equilibrium(self._sim, self._frames.base_link, stamp, stands)
+        fill = partial(requests.equilibrium, self._sim, self._frames.base_link, stamp)
+        try:
+            response.equilibrium = fill(solution.converged)
+        except SingularState as error:
+            response.equilibrium = fill(False)
+            response.status.code, response.status.message = SolverStatus.SINGULAR, describe(error)
 
     # --- What changes the simulation ---
 
     def _done(
-        self, kind: Any, change: Callable[[Any, Any, Simulator], None],
+        self, kind: Any, change: Callable[[Any, Any, Simulator], None], urgent: bool = False,
     ) -> Callable[[Any], Future]:
         """Return how a service begins whose response is filled by the stepping thread."""
-        return lambda request: self._asked(kind, partial(change, request))
+        return lambda request: self._asked(kind, partial(change, request), urgent)
 
-    def _asked(self, kind: Any, change: Callable[[Any, Simulator], None]) -> Future:
+    def _asked(
+        self, kind: Any, change: Callable[[Any, Simulator], None], urgent: bool,
+    ) -> Future:
         """Have a change made between two steps; return the future of the response."""
         answer: Future = Future()
         response = kind.Response()
 
         def told(future: Future) -> None:
-            reason = ('the simulator is not active' if future.cancelled()
-                      else _line(future.exception()) if future.exception() else '')
+            error = None if future.cancelled() else future.exception()
+            reason = (self._stepper.loop.death or INACTIVE if future.cancelled()
+                      else describe(error) if error else '')
             response.success, response.message = not reason, reason
             if hasattr(response, 'time'):
                 response.time = time_message(round(1e9 * self._stepper.instant.snapshot.time))
             answer.set_result(response)
 
-        self._stepper.ask(partial(change, response)).add_done_callback(told)
+        self._stepper.ask(partial(change, response), urgent).add_done_callback(told)
         return answer
 
     def _reset(self, request: Any) -> Future:
         if request.target != Reset.Request.EQUILIBRIUM or not self._active():
-            return self._asked(Reset, partial(self._go_back, request))
+            return self._asked(Reset, partial(self._go_back, request), urgent=True)
+        found = self._worker.submit(self._find_present_equilibrium)
+        if found is None:
+            return _ready(refusal(Reset, BUSY))
         answer: Future = Future()
 
-        def job() -> None:
-            """Find the equilibrium beside the simulation, and bring the simulation there."""
-            self._sim.go_to(self._stepper.instant.snapshot)
-            solution = self._sim.statics()
-            found = self._sim.snapshot()
+        def adopt(_: Any, sim: Simulator) -> None:
+            snapshot = found.result()  # or why there is none
+            now, commands = sim.time, dict(sim.commands)
+            sim.go_to(snapshot)
+            sim.solver.time = now
+            sim.commands.update(commands)
 
-            def adopt(_: Any, sim: Simulator) -> None:
-                if not solution.converged:
-                    raise InvalidModel('equilibrium', solution.message, 'one that can be found')
-                now, commands = sim.time, dict(sim.commands)
-                sim.go_to(found)
-                sim.solver.time = now
-                sim.commands.update(commands)
-
-            self._asked(Reset, adopt).add_done_callback(
-                lambda future: answer.set_result(future.result()))
-
-        if self._worker.submit(job) is None:
-            return _ready(Reset.Response(
-                message=f'busy: {MOST_WAITING} requests wait already'))
+        found.add_done_callback(lambda _: self._asked(Reset, adopt, urgent=True).add_done_callback(
+            lambda future: answer.set_result(future.result())))
         return answer
+
+    def _find_present_equilibrium(self) -> Snapshot:
+        """Find the equilibrium of commands and loads beside the simulation."""
+        self._sim.go_to(self._stepper.instant.snapshot)
+        solution = self._sim.statics()
+        if not solution.converged:
+            raise InvalidModel('equilibrium', solution.message, 'one that can be found')
+        return self._sim.snapshot()
 
     def _go_back(self, request: Any, response: Any, sim: Simulator) -> None:
         snapshot = self._start
@@ -350,9 +374,7 @@ class Services:
     def _save_snapshot(self, request: Any, response: Any, sim: Simulator) -> None:
         if not request.name:
             raise InvalidModel('name', '', 'given')
-        if len(self._snapshots) >= MOST_SNAPSHOTS and request.name not in self._snapshots:
-            raise InvalidModel(
-                'name', request.name, f'one of the {MOST_SNAPSHOTS} that are kept already')
+        check_count('snapshots', len({*self._snapshots, request.name}))
         self._snapshots[request.name] = sim.snapshot()
 
     def _pause(self, request: Any, response: Any, sim: Simulator) -> None:
@@ -367,7 +389,9 @@ class Services:
 
     def _set_wrench(self, request: Any, response: Any, sim: Simulator) -> None:
         loads = requests.read_loads(self._frames, self._robot, request.loads, named=True)
-        sim.set_loads({**sim.named_loads, **loads} if request.add else loads)
+        loads = {**sim.named_loads, **loads} if request.add else loads
+        check_count('loads', len(loads))
+        sim.set_loads(loads)
 
     def _set_payload(self, request: Any, response: Any, sim: Simulator) -> None:
         if not request.name:
@@ -377,9 +401,27 @@ class Services:
                 raise UnknownName('name', request.name, list(sim.payloads))
             sim.carry(request.name, None)
             return
+        check_count('payloads', len({*sim.payloads, request.name}))
         body, on_platform = requests.read_body(
             self._frames, self._robot, request.station, request.inertia)
         sim.carry(request.name, body, on_platform)
+
+
+def _within_limits(kind: Any, begin: Callable[[Any], Future]) -> Callable[[Any], Future]:
+    """Return how a service begins that refuses a request with too much in it."""
+    def checked(request: Any) -> Future:
+        try:
+            check_size(request)
+        except InvalidModel as error:
+            response = kind.Response()
+            if hasattr(response, 'status'):
+                response.status.code = SolverStatus.INVALID_REQUEST
+                response.status.message = describe(error)
+            else:
+                response.message = describe(error)
+            return _ready(response)
+        return begin(request)
+    return checked
 
 
 def _ready(response: Any) -> Future:
@@ -388,8 +430,14 @@ def _ready(response: Any) -> Future:
     return future
 
 
-def _line(error: Any) -> str:
-    return ' '.join(str(error).split())
+def refusal(kind: Any, reason: str) -> Any:
+    """Return the response of a service that could not be done."""
+    response = kind.Response()
+    if hasattr(response, 'status'):
+        response.status.code, response.status.message = SolverStatus.NOT_AVAILABLE, reason
+    else:
+        response.message = reason
+    return response
 
 
 def _fill_status(status: SolverStatus, solution: Solution) -> None:

@@ -13,7 +13,6 @@ import sys
 from typing import Any, Optional
 
 from ament_index_python.packages import get_package_share_directory
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -21,17 +20,19 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.timer import Timer
 
 from .. import simulator
-from ..errors import CosseratError, InvalidModel, UnknownName
+from ..errors import InvalidModel, UnknownName
 from ..robot import load
 from .commands import CommandTopics
 from .diagnostics import Diagnostics, RATE
 from .frames import RobotFrames
+from .long_work import LongWork
 from .parameters import declare, Parameter
 from .process import run
 from .publishing import Publishing
 from .robot_publisher import RobotPublisher
 from .services import Services
 from .stepping import Stepper
+from .threads import describe
 
 SWITCH_INTERVAL = 2e-4  # [s] that a thread may keep others from Python: a part of a fast step
 
@@ -45,12 +46,12 @@ PARAMETERS = (
     Parameter('stations', 21, 'frames per rod, both ends included [-]', range=(2, 999)),
     Parameter('step_rate', 0.0,
               "time steps per simulated second; 0: by the robot's time.step [Hz]",
-              range=(0.0, 10000.0)),
+              range=(1.0, 10000.0), or_zero=True),
     Parameter('publish_clock', False,
               'publish simulated time on /clock, and stamp all messages with it'),
     Parameter('autostart', True, 'configure and activate without being asked'),
     Parameter('time_scale', 1.0, 'simulated seconds per second; 0: as fast as possible [-]',
-              range=(0.0, 1000.0), live=True),
+              range=(1e-3, 1000.0), or_zero=True, live=True),
     Parameter('publish_rate', 60.0, 'frames, markers and shape per second [Hz]',
               range=(0.1, 1000.0), live=True),
     Parameter('joint_state_rate', 500.0,
@@ -69,12 +70,12 @@ class Simulator(LifecycleNode):
     def __init__(self) -> None:
         super().__init__('simulator')
         declare(self, PARAMETERS)
-        self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer: Optional[Timer] = None
         self._active = False
         self._stepper: Optional[Stepper] = None
+        self._work = LongWork(self.get_logger().info)
         sys.setswitchinterval(SWITCH_INTERVAL)
 
     def start(self) -> bool:
@@ -87,7 +88,8 @@ class Simulator(LifecycleNode):
 
     def close(self) -> bool:
         """Stop all threads; tell whether they ended."""
-        return self._stop() and (self._stepper is None or self._robot_services.close())
+        ended = self._stop() and (self._stepper is None or self._robot_services.close())
+        return ended and not self._work.goes_on()
 
     # --- Lifecycle ------------------------------------------------------------------------------
 
@@ -96,9 +98,7 @@ class Simulator(LifecycleNode):
         try:
             self._configure()
         except Exception as error:  # rclpy would drop it without a word
-            known = isinstance(error, CosseratError)
-            reason = str(error) if known else f'{type(error).__name__}: {error}'
-            self.get_logger().fatal(' '.join(reason.split()))
+            self.get_logger().fatal(describe(error))
             return TransitionCallbackReturn.FAILURE
         return super().on_configure(state)
 
@@ -107,11 +107,16 @@ class Simulator(LifecycleNode):
         stations, own_time = self._value('stations'), self._value('publish_clock')
         frames = RobotFrames(
             robot, self._value('frame_prefix'), self._value('parent_frame'), stations)
-        sim, view, other = (simulator.Simulator(robot, stations=stations) for _ in range(3))
-        solution = sim.statics()
+        sim = self._work.do(
+            f'making the model of {robot.name}',
+            lambda: simulator.Simulator(robot, stations=stations))
+        solution = self._work.do(
+            f'looking for the equilibrium of {robot.name}, of {sim.solver.z.size} unknowns',
+            sim.statics)
         if not solution.converged:
             raise InvalidModel(
                 'robot', robot.name, f'one that has an equilibrium at rest ({solution.message})')
+        view, other = sim.twin(), sim.twin()
         view.go_to(sim.snapshot())
         rate = self._value('step_rate')
         step = 1.0 / rate if rate else robot.time.step
@@ -119,20 +124,30 @@ class Simulator(LifecycleNode):
         self._robot, self._publisher = robot, publisher
         self._publishing = Publishing(
             publisher, self._value('publish_rate'), self._value('joint_state_rate'),
-            self._complain)
-        self._stepper = Stepper(sim, step, self.get_clock(), own_time, self._publishing.wake)
-        self._apply_parameters([self.get_parameter(p.name) for p in PARAMETERS if p.live])
+            self._report)
+        self._stepper = Stepper(
+            sim, step, self.get_clock(), own_time, self._publishing.loop.wake, self._report)
+        self._apply_parameters([])
         self._commands = CommandTopics(
             self, robot, frames, self._stepper, lambda: self._active)
-        self._diagnostics = Diagnostics(self, robot.name, self._stepper, self._commands)
-        self._robot_services = Services(self, other, frames, self._stepper, lambda: self._active)
+        self._robot_services = Services(
+            self, other, frames, self._stepper, lambda: self._active, self._report)
+        self._diagnostics = Diagnostics(
+            self, robot.name, self._stepper, self._commands,
+            (self._stepper.loop, self._publishing.loop, self._robot_services.loop))
 
-    def _complain(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self.get_logger().error(text, throttle_duration_sec=1.0)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to step and to publish."""
+        """Begin to step and to publish, unless those of before have not ended."""
         assert self._stepper is not None
+        for part in (self._stepper, self._publishing):
+            if not part.stop():
+                self.get_logger().error(
+                    f'cannot activate: {part.loop.name} has not ended since it was deactivated; '
+                    'try again')
+                return TransitionCallbackReturn.FAILURE
         result = super().on_activate(state)
         self._publisher.publish_fixed(
             self.get_clock().now().to_msg(), self._stepper.step_size)
@@ -148,7 +163,9 @@ class Simulator(LifecycleNode):
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Cease to step and to publish; the state is kept."""
-        self._stop()
+        if not self._stop():
+            self.get_logger().warning('the present step, or what is published, takes long; '
+                                      'until it ends, activation fails')
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -164,6 +181,7 @@ class Simulator(LifecycleNode):
 
     def _stop(self) -> bool:
         self._active = False
+        gc.unfreeze()  # so that what is taken back is freed
         if self._timer is not None:
             self.destroy_timer(self._timer)
             self._timer = None
@@ -186,27 +204,12 @@ class Simulator(LifecycleNode):
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
 
-    @staticmethod
-    def _check_parameters(parameters: list[RosParameter]) -> SetParametersResult:
-        choices = {p.name: p.choices for p in PARAMETERS if p.choices}
-        for given in parameters:
-            allowed = choices.get(given.name)
-            if allowed and given.value not in allowed:
-                reason = f'{given.name} must be one of {", ".join(allowed)}, got {given.value!r}'
-                return SetParametersResult(successful=False, reason=reason)
-        return SetParametersResult(successful=True)
-
-    def _apply_parameters(self, parameters: list[RosParameter]) -> None:
+    def _apply_parameters(self, _: list[RosParameter]) -> None:
         if self._stepper is None:
             return
-        for parameter in parameters:
-            name, value = parameter.name, parameter.value
-            if name in ('time_scale', 'command_timeout', 'on_timeout'):
-                setattr(self._stepper.pace, name, value)
-            elif name == 'publish_rate':
-                self._publishing.all_else.rate = value
-            elif name == 'joint_state_rate':
-                self._publishing.joints.rate = value
+        self._stepper.set_pace(**{
+            name: self._value(name) for name in ('time_scale', 'command_timeout', 'on_timeout')})
+        self._publishing.set_rates(self._value('publish_rate'), self._value('joint_state_rate'))
 
 
 def find_robot(name: str) -> Path:

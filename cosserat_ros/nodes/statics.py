@@ -11,6 +11,7 @@ from typing import Any, Optional
 from cosserat_ros.srv import SolveStatics
 
 from .asking import (
+    actuator_command,
     actuator_value,
     Client,
     make_parser,
@@ -24,10 +25,11 @@ from .asking import (
 def ask_statics(client: Client, given: Any) -> int:
     """Ask and print."""
     robot = client.robot()
+    actuation = [actuator_command(robot, told) for told in given.actuation]
     answer = client.ask(SolveStatics, 'solve_statics', SolveStatics.Request(
-        actuation=given.actuation, loads=tip_loads(given.force), keep_present_loads=True,
+        actuation=actuation, loads=tip_loads(given.force), keep_present_loads=True,
         from_rest=given.from_rest))
-    print_answer(robot, answer.status, answer.equilibrium, given.actuation)
+    print_answer(robot, answer.status, answer.equilibrium, actuation)
     return 0
 
 

@@ -3,15 +3,18 @@ The thread that moves a simulated robot on, at a fixed rate.
 
 It alone touches its `Simulator`. What others want of it is left for it: commands in a place where
 newer ones replace older ones, so that a flood costs no more than one; all else as errands that it
-runs between two steps. What they may know is in `Stepper.instant`, which never changes.
+runs between two steps, in their order. What they may know is in `Stepper.instant`, which never
+changes.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 import threading
 import time
 from typing import Any, NamedTuple, Optional
@@ -20,7 +23,9 @@ import numpy as np
 from rclpy.clock import Clock, JumpThreshold
 from rclpy.duration import Duration
 
+from ..errors import CosseratError
 from ..simulator import Simulator, Snapshot
+from .threads import carry_out, Loop
 from .trajectory import Trajectory
 
 CATCH_UP = 0.1  # [s] of lateness that is made up for
@@ -31,12 +36,24 @@ BREATH = 1e-3   # [s] to rest, after ten times as long without any, as fast as p
 LAST_WORD = 2.0  # [s] that a step may take when it is told to end
 
 
+class Interrupted(CosseratError):
+    """Steps that were asked for were not all taken."""
+
+
 class Instant(NamedTuple):
     """The robot after a step."""
 
     number: int          # of instants before it
     snapshot: Snapshot
     stamp: int           # [ns] of the node's clock, or simulated
+
+
+class Errand(NamedTuple):
+    """Something to be done between two steps."""
+
+    run: Callable[[Simulator], Any]
+    future: Future
+    urgent: bool         # whether steps that are asked for end early for it
 
 
 @dataclass
@@ -48,10 +65,14 @@ class Status:
     overruns: int = 0        # periods that were given up
     failed: int = 0          # steps that did not converge, or raised
     failure: str = ''        # why the last one did; empty once one succeeds
+    warning: str = ''        # what no robot could do, of the last that succeeded
     residual: float = 0.0
     iterations: int = 0
     slowest: float = 0.0     # [s] since it was last asked for
-    commanded: float = 0.0   # when, by the steady clock; 0 never [s]
+    doing: str = ''          # what takes time now; empty if nothing does
+    since: float = 0.0       # when that began, by the steady clock [s]
+    moved: float = 0.0       # when a step ended, or time stood still as it was told to [s]
+    commanded: float = 0.0   # when, likewise; 0 never [s]
     stale: bool = False      # whether the last command is older than allowed
 
 
@@ -101,12 +122,14 @@ class Stepper:
         Whether simulated time is what stamps tell, and no other clock is followed.
     on_instant : callable
         Called after each new instant, by the thread.
+    report : callable
+        Called with a text where the thread fails, by the thread.
 
     """
 
     def __init__(
         self, sim: Simulator, step: float, clock: Clock, own_time: bool,
-        on_instant: Callable[[], None],
+        on_instant: Callable[[], None], report: Callable[[str], None],
     ) -> None:
         self._sim, self.step_size, self._clock, self._own_time = sim, step, clock, own_time
         self._on_instant = on_instant
@@ -115,39 +138,43 @@ class Stepper:
         self._lock = threading.Lock()
         self._commands: dict[str, float] = {}
         self._trajectory: Optional[tuple[float, Trajectory]] = None
-        self._errands: deque[tuple[Callable[[Simulator], Any], Future]] = deque()
-        self._wake, self._ending = threading.Event(), False
-        self._thread: Optional[threading.Thread] = None
+        self._errands: deque[Errand] = deque()
+        self.loop = Loop('stepping', self._turn, report)
+        self._schedule: Optional[Schedule] = None  # none where it is to begin anew
+        self._followed, self._rested = False, 0.0
         self.instant = Instant(0, sim.snapshot(), self._stamp())
         self._jumps = clock.create_jump_callback(
             JumpThreshold(
                 min_forward=Duration(nanoseconds=1), min_backward=Duration(nanoseconds=-1),
                 on_clock_change=True),
-            post_callback=lambda _: self._wake.set())
+            post_callback=lambda _: self.loop.wake())
 
     # --- For other threads ---
 
     def start(self) -> None:
-        """Begin to step."""
-        self._ending = False
-        self._thread = threading.Thread(target=self._run, name='stepping', daemon=True)
-        self._thread.start()
+        """Begin to step; raise `StillRunning` where the thread from before still does."""
+        self._schedule, self.status.moved = None, time.monotonic()
+        self.loop.start()
 
     def stop(self) -> bool:
         """Cease after the present step; tell whether that was soon."""
-        thread, self._thread = self._thread, None
-        self._ending = True
-        self._wake.set()
-        if thread is not None:
-            thread.join(LAST_WORD)
-        while self._errands:
-            self._errands.popleft()[1].cancel()
-        return thread is None or not thread.is_alive()
+        ended = self.loop.stop(LAST_WORD)
+        with self._lock:
+            waiting, self._errands = self._errands, deque()
+        for errand in waiting:
+            errand.future.cancel()
+        return ended
 
     def close(self) -> None:
         """Cease for good."""
         self.stop()
         self._jumps.unregister()
+
+    def set_pace(self, **changes: Any) -> None:
+        """Change fields of `pace`; one who sleeps by the old one wakes."""
+        for name, value in changes.items():
+            setattr(self.pace, name, value)
+        self.loop.wake()
 
     def command(self, commands: Mapping[str, float]) -> None:
         """Take over commands, which were checked, with the next step; a trajectory ends."""
@@ -172,32 +199,51 @@ class Stepper:
         with self._lock:
             return {**self.instant.snapshot.commands, **self._commands}
 
-    def ask(self, errand: Callable[[Simulator], Any]) -> Future:
-        """Have something done with the simulator between two steps."""
-        future: Future = Future()
-        if self._thread is None:
-            future.cancel()
-            return future
-        self._errands.append((errand, future))
-        self._wake.set()
-        return future
+    def ask(self, run: Callable[[Simulator], Any], urgent: bool = False) -> Future:
+        """
+        Have something done with the simulator between two steps.
+
+        What is urgent does not wait for the end of `advance`, which ends early. The future is
+        cancelled where there is no stepping.
+        """
+        errand = Errand(run, Future(), urgent)
+        with self._lock:
+            if self.loop.runs:
+                self._errands.append(errand)
+            else:
+                errand.future.cancel()
+        self.loop.wake()
+        return errand.future
 
     def advance(self, steps: int) -> None:
         """Take steps at once; to be called from an errand. Raises where one fails."""
-        for _ in range(steps):
-            if self._ending:
-                raise RuntimeError('the simulation ends')
+        for taken in range(steps):
+            if self.loop.ending:
+                raise Interrupted(f'the simulation ends, after {taken} of {steps} steps')
+            if self._is_urged():
+                raise Interrupted(f'pause or reset was asked for, after {taken} of {steps} steps')
             if not self._step():
-                raise RuntimeError(self.status.failure)
+                raise Interrupted(
+                    f'{self.status.failure}, after {taken} of {steps} steps')
+
+    def _is_urged(self) -> bool:
+        with self._lock:
+            return any(errand.urgent for errand in self._errands)
 
     # --- The thread ---
 
     @property
-    def _follows(self) -> bool:
+    def follows(self) -> bool:
+        """Whether the steps follow another's clock."""
         return not self._own_time and getattr(self._clock, 'ros_time_is_active', False)
 
+    @property
+    def period(self) -> float:
+        """Time from step to step; 0: as fast as possible [s]."""
+        return self.step_size / self.pace.time_scale if self.pace.time_scale else 0.0
+
     def _now(self) -> float:
-        return 1e-9 * self._clock.now().nanoseconds if self._follows else time.monotonic()
+        return 1e-9 * self._clock.now().nanoseconds if self.follows else time.monotonic()
 
     def _stamp(self) -> int:
         if self._own_time:
@@ -215,49 +261,52 @@ class Stepper:
         scale = self.pace.time_scale or 1.0
         return 1e-9 * (stamp - self._clock.now().nanoseconds) * scale
 
-    def _run(self) -> None:
-        schedule, source, rested = Schedule(self._now()), self._follows, time.monotonic()
-        while not self._ending:
-            self._run_errands()
-            if self.paused:
-                self._wait(None)
-                schedule = Schedule(self._now())
-                continue
-            if self._follows != source:
-                schedule, source = Schedule(self._now()), self._follows
-            scale = self.pace.time_scale
-            period = self.step_size / scale if scale > 0.0 else 0.0
-            now = self._now()
-            wait = schedule.look(now, period)
-            if wait > 0.0:
-                self._wait(min(wait, PATIENCE) if source else wait)
-                continue
-            self.status.late += -wait > period > 0.0
-            begun = time.monotonic()
-            self._step()
-            self.status.slowest = max(self.status.slowest, time.monotonic() - begun)
-            self.status.overruns += schedule.next(
-                self._now(), period, CATCH_UP_WITH_CLOCK if source else CATCH_UP)
-            if not scale and time.monotonic() - rested > 10.0 * BREATH:
-                time.sleep(BREATH)  # others want to run too
-                rested = time.monotonic()
+    def _turn(self) -> None:
+        """Run errands, and take a step or wait until one is due."""
+        self._run_errands()
+        if self.paused:
+            self.loop.wait(None)
+            self._schedule, self.status.moved = None, time.monotonic()
+            return
+        if self._schedule is None or self.follows != self._followed:
+            self._schedule, self._followed = Schedule(self._now()), self.follows
+        period = self.period
+        wait = self._schedule.look(self._now(), period)
+        if wait > 0.0:
+            self.loop.wait(min(wait, PATIENCE) if self._followed else wait)
+            return
+        self.status.late += -wait > period > 0.0
+        self._step()
+        self.status.overruns += self._schedule.next(
+            self._now(), period, CATCH_UP_WITH_CLOCK if self._followed else CATCH_UP)
+        if not period and time.monotonic() - self._rested > 10.0 * BREATH:
+            time.sleep(BREATH)  # others want to run too
+            self._rested = time.monotonic()
 
-    def _wait(self, seconds: Optional[float]) -> None:
-        self._wake.wait(seconds)
-        self._wake.clear()
+    @contextmanager
+    def _doing(self, what: str) -> Iterator[None]:
+        """Let others see what is done."""
+        self.status.since, self.status.doing = time.monotonic(), what
+        try:
+            yield
+        finally:
+            self.status.doing = ''
 
     def _run_errands(self) -> None:
-        while self._errands:
-            errand, future = self._errands.popleft()
-            if not future.set_running_or_notify_cancel():
+        while (errand := self._next_errand()) is not None:
+            if not errand.future.set_running_or_notify_cancel():
                 continue
-            try:
-                result = errand(self._sim)
-            except Exception as error:  # it is for who asked
-                future.set_exception(error)
-            else:
-                self._tell()
-                future.set_result(result)
+            carry_out(partial(self._run_errand, errand.run), errand.future)
+
+    def _run_errand(self, run: Callable[[Simulator], Any]) -> Any:
+        with self._doing('a request'):
+            result = run(self._sim)
+        self._tell()
+        return result
+
+    def _next_errand(self) -> Optional[Errand]:
+        with self._lock:
+            return self._errands.popleft() if self._errands else None
 
     def _step(self) -> bool:
         """Take a step; if it fails, all stays as it is."""
@@ -265,7 +314,8 @@ class Stepper:
         self._take_commands()
         before, reason = sim.snapshot(), ''
         try:
-            solution = sim.step(self.step_size)
+            with self._doing('a step'):
+                solution = sim.step(self.step_size)
         except Exception as error:  # whatever it is, the robot stays where it is
             reason = f'{type(error).__name__}: {error}'
         else:
@@ -274,7 +324,10 @@ class Stepper:
                 reason = solution.message or 'it did not converge'
             elif not np.isfinite(sim.solver.z).all():
                 reason = 'the state is not finite'
-        status.failure = reason
+            else:
+                status.warning = solution.message
+        status.moved, status.failure = time.monotonic(), reason
+        status.slowest = max(status.slowest, status.moved - status.since)
         if reason:
             status.failed += 1
             sim.go_to(before)

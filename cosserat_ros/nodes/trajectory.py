@@ -13,8 +13,6 @@ from ..errors import InvalidModel, UnknownName
 from ..robot import Robot
 from ..simulator import check_commands
 
-MOST_POINTS = 10_000
-
 
 class Trajectory(NamedTuple):
     """Commands at instants; linear in between, or cubic where their rates are given."""
@@ -88,8 +86,8 @@ def read_trajectory(
             raise UnknownName('joint_names', name, known)
     if not names or len(set(names)) < len(names):
         raise InvalidModel('joint_names', names, 'names of actuators, each once')
-    if not 1 <= len(message.points) <= MOST_POINTS:
-        raise InvalidModel('points', len(message.points), f'1 to {MOST_POINTS}')
+    if not message.points:
+        raise InvalidModel('points', [], 'at least one')
     times: list[float] = []
     values: list[list[float]] = []
     rates: list[tuple[float, ...]] = []

@@ -10,40 +10,49 @@ from __future__ import annotations
 from collections.abc import Callable
 import contextlib
 import errno
+from functools import partial
 import importlib.util
 import logging
 import math
 from queue import Empty, SimpleQueue
+import secrets
 import socket
-import struct
+import sys
 import time
 from typing import Any, Optional
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import QoSProfile
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from cosserat_ros.msg import RobotInfo
 
 from ..errors import CosseratError
+from .checked_messages import check_robot
+from .complaints import Complaints
 from .driver import Driver
 from .feeds import ALWAYS, DEPTH, DRAWN, Feed, joint_rows, matching_qos, same_service, SEEN, title
 from .frame_tree import FrameTree, plain_name
+from .hearing import decode
 from .message_reader import read_transforms
 from .page import Page
+from .page.guard import Guard, is_this_machine
 from .parameters import declare, Parameter
 from .process import run
+from .threads import describe
 
 PARAMETERS = (
-    Parameter('host', '127.0.0.1', 'address to listen on [-]; 0.0.0.0 lets other machines in'),
+    Parameter('host', '127.0.0.1', 'address to listen on [-]; 0.0.0.0 lets other machines in, who '
+              'need the token in the address that is printed'),
     Parameter('port', 8080, 'TCP port to listen on [-]; 0: any that is free', range=(0, 65535)),
     Parameter('fixed_frame', '', 'frame that stands still [-]; empty: the root of most frames',
               live=True),
@@ -51,6 +60,7 @@ PARAMETERS = (
     Parameter('show_frames', False, 'draw the axes of every frame [-]', live=True),
 )
 
+EVERYWHERE = '0.0.0.0', '::'  # addresses to listen on that nobody can go to
 SILENCE = 2.0            # [s] without data after which the page says so
 UNWATCHED = 0.5          # [s] between scene updates that nobody looks at
 DRIVE_PERIOD = 0.05      # [s] at least between updates of sliders, charts and trails
@@ -91,7 +101,8 @@ class Viewer(Node):
         super().__init__('viewer')
         declare(self, PARAMETERS)
         self._show_frames = self._value('show_frames')
-        self._page = open_page(self._value('host'), self._value('port'), self._show_frames)
+        self._token = '' if is_this_machine(self._value('host')) else secrets.token_urlsafe(16)
+        self._page = self._open_page()
         self._tree = FrameTree()
         self._feeds: dict[str, Feed] = {}
         self._transforms: dict[str, tuple[str, tuple[float, ...], str, float]] = {}
@@ -108,17 +119,30 @@ class Viewer(Node):
         self._ordered = self.create_guard_condition(self._obey)
         for topic, (kind, qos) in ALWAYS.items():
             self._listen(topic, kind, qos)
-        self._draw_timer = self.create_timer(1.0 / self._value('max_rate'), self._draw)
-        self.create_timer(0.2, self._report)
-        self.create_timer(1.0, self._discover)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
+        self._draw_timer = self.create_timer(
+            1.0 / self._value('max_rate'), self._draw, clock=steady)
+        self.create_timer(0.2, self._report, clock=steady)
+        self.create_timer(1.0, self._discover, clock=steady)
         self.add_post_set_parameters_callback(self._apply_parameters)
 
     def start(self) -> bool:
         """Say where the page is."""
         host = self._value('host')
-        self.get_logger().info(
-            f'http://{f"[{host}]" if ":" in host else host}:{self._page.port}')
+        if host in EVERYWHERE:
+            host = socket.gethostname()
+        address = f'http://{f"[{host}]" if ":" in host else host}:{self._page.port}'
+        if self._token:  # which is not for all who listen to /rosout
+            print(f'{address}/?token={self._token}', file=sys.stderr, flush=True)
+        else:
+            self.get_logger().info(address)
         return True
+
+    def _open_page(self) -> Page:
+        guard = Guard(self._token)
+        page = open_page(self._value('host'), self._value('port'), self._show_frames, guard)
+        guard.complain = partial(Complaints(self.get_logger().warning).add, 'a web request')
+        return page
 
     def destroy_node(self) -> None:
         """Stop serving the page, too."""
@@ -171,21 +195,21 @@ class Viewer(Node):
         self._changed |= feed.type in DRAWN
         try:
             if feed.type is JointState:
-                feed.newest = data
+                feed.newest = decode(data, JointState)
             elif feed.type is RobotInfo:
-                feed.newest = data
-                self._meet_robot(topic, deserialize_message(data, RobotInfo))
+                feed.newest = decode(data, RobotInfo)
+                self._meet_robot(topic, feed.newest)
             elif feed.type is DiagnosticArray:
-                array: Any = deserialize_message(data, DiagnosticArray)
+                array = decode(data, DiagnosticArray)
                 for driver in self._drivers.values():
                     driver.diagnose(array.status)
             elif feed.type is TFMessage:
-                for parent, child, values in read_transforms(data):
+                for parent, child, values in list(read_transforms(data)):
                     self._transforms[child] = parent, values, topic, now
             else:
                 feed.apply(data, now)
-        except (ValueError, struct.error) as error:
-            self._warn(f'message on {topic} left out: {error}')
+        except Exception as error:  # a message must not end the page, whatever is wrong with it
+            self._warn(f'message on {topic} left out: {describe(error)}')
 
     def _discover(self) -> None:
         """Find new topics and publishers, and those that went, and how fast the others are."""
@@ -199,7 +223,8 @@ class Viewer(Node):
             feed.rate, feed.count = feed.count / elapsed, 0
         self._page.panel.set_title(title(
             [driver.title for driver in self._drivers.values()],
-            [topic for topic, feed in self._feeds.items() if feed.markers or feed.newest]))
+            [topic for topic, feed in self._feeds.items()
+             if feed.markers or feed.newest is not None]))
         self._page.panel.set_robots(len(self._drivers))
 
     def _follow(self, topic: str, kind: type, now: float) -> None:
@@ -227,8 +252,8 @@ class Viewer(Node):
                             if said[2] != topic or said[3] >= before}
         removed = feed.drop(lambda marker: marker.came < before)
         if feed.last < before:
-            removed |= bool(feed.newest)
-            feed.newest = b''
+            removed |= feed.newest is not None
+            feed.newest = None
             if topic in self._drivers:
                 self._drivers.pop(topic).close()
         if not feed.publishers:
@@ -244,10 +269,11 @@ class Viewer(Node):
         if driver is not None and driver.info == info:
             driver.start_anew()
             return
+        check_robot(info)
+        made = Driver(self, self._page, topic.rpartition('/')[0], info, self._order)
         if driver is not None:
-            self._drivers.pop(topic).close()
-        self._drivers[topic] = Driver(
-            self, self._page, topic.rpartition('/')[0], info, self._order)
+            driver.close()
+        self._drivers[topic] = made
         self._page.panel.set_robots(len(self._drivers))
 
     def _order(self, action: Callable[[], None]) -> None:
@@ -346,7 +372,7 @@ class Viewer(Node):
         panel.set_groups(self._page.scene.groups())
         panel.set_joints({
             topic: joint_rows(feed.newest) for topic, feed in self._feeds.items()
-            if feed.newest and feed.type is JointState})
+            if feed.newest is not None and feed.type is JointState})
         panel.set_status(*self._status(now))
         for driver in self._drivers.values():
             driver.report(now, self._feeds.get(driver.joint_topic))
@@ -376,13 +402,13 @@ class Viewer(Node):
         self.get_logger().warning(text, throttle_duration_sec=1.0)
 
 
-def open_page(host: str, port: int, show_frames: bool) -> Page:
-    """Serve the page exactly there, or raise `StartError`."""
+def open_page(host: str, port: int, show_frames: bool, guard: Guard) -> Page:
+    """Serve the page exactly there and to those alone that the guard lets in, or raise."""
     if importlib.util.find_spec('viser') is None:
         raise StartError('the viewer needs viser, which is not installed: see README.md')
     check_address(host, port)
     logging.getLogger('websockets').setLevel(logging.CRITICAL)  # a caller's fault is not ours
-    page = Page(host, port, show_frames)
+    page = Page(host, port, show_frames, guard)
     if port not in (0, page.port):  # somebody was faster, and viser took the next
         page.close()
         raise StartError(f'port {port} on {host} is in use')

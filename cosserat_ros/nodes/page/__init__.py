@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from threading import Thread
 
 from .charts import Charts, Lines
+from .guard import Guard, Unguarded
 from .panel import Panel
 from .ranges import SliderRange
 from .robot_controls import Orders, RobotControls
@@ -25,14 +26,27 @@ class Page:
         Port to listen on; 0 for any that is free.
     show_frames : bool
         Whether axes are drawn at first.
+    guard : Guard
+        Who decides who is answered.
+
+    Raises
+    ------
+    Unguarded
+        If everybody would be answered.
 
     """
 
-    def __init__(self, host: str, port: int, show_frames: bool) -> None:
+    def __init__(self, host: str, port: int, show_frames: bool, guard: Guard) -> None:
         import rich
         import viser  # takes half a second to import
         rich.get_console().quiet = True  # viser's banner; the node says in its own log where it is
-        self.server = viser.ViserServer(host=host, port=port, label='viewer', verbose=False)
+        with guard.posted():
+            self.server = viser.ViserServer(host=host, port=port, label='viewer', verbose=False)
+        try:
+            guard.check(host, self.port)
+        except Unguarded:
+            self.close()
+            raise
         self.scene = Scene(self.server)
         self.panel = Panel(self.server, self.scene, show_frames)
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ...errors import CosseratError
 from .scene import round_length
 
 SHOWN = {  # unit of a command: unit on the page, and its size
     'N': ('N', 1.0), 'Pa': ('kPa', 1e3), 'm': ('mm', 1e-3), 'm^3': ('ml', 1e-6),
     'mol': ('mmol', 1e-3)}
+NARROWEST = 1e-15  # that a command must have room for, in its unit
 FULL = {'N': 10.0, 'Pa': 1e5, 'm^3': 1e-5, 'mol': 1e-3}  # that a slider spans without a limit
 STEPS = 200  # of a slider, about
+
+
+class NoSlider(CosseratError, ValueError):
+    """An actuator that no slider can be made for, with the reason."""
 
 
 class SliderRange(NamedTuple):
@@ -49,13 +55,13 @@ def slider_range(actuator: Any, length: float) -> SliderRange:
 
     Raises
     ------
-    ValueError
+    NoSlider
         If there is none, with the reason.
 
     """
     name, lower, upper, rest = actuator.name, actuator.lower, actuator.upper, actuator.rest
     if not lower <= upper or not math.isfinite(rest):
-        raise ValueError(
+        raise NoSlider(
             f'actuator {name!r} has limits [{lower}, {upper}] and rest {rest}: they must be '
             'ordered numbers and a finite one')
     unit, scale = SHOWN.get(actuator.unit, (actuator.unit, 1.0))
@@ -64,8 +70,8 @@ def slider_range(actuator: Any, length: float) -> SliderRange:
         span = 0.2 * length
     low = lower if lower > -math.inf else min(rest, upper) - span
     high = upper if upper < math.inf else max(rest, lower) + span
-    if not low < high:
-        raise ValueError(f'actuator {name!r} has nowhere to go: its limits are both {lower}')
+    if not high - low >= NARROWEST:
+        raise NoSlider(f'actuator {name!r} has nowhere to go: its limits are {lower} and {upper}')
     missing = [side for side, limit in (('lower', lower), ('upper', upper))
                if not math.isfinite(limit)]
     remark = ''

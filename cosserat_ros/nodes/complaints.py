@@ -1,0 +1,27 @@
+"""What a node refuses: counted, and said now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import time
+from typing import Any
+
+PERIOD = 1.0  # [s] at least between two warnings
+LONGEST = 500  # characters of a reason that are said: diagnostics hold it, see limits.py
+
+
+class Complaints:
+    """Counts what is refused, and says so at most once per second."""
+
+    def __init__(self, say: Callable[[str], Any]) -> None:
+        self._say, self._said = say, -PERIOD
+        self.count, self.last = 0, ''
+
+    def add(self, source: str, reason: str) -> None:
+        """Take note of something refused, and where it came from: a topic, or the page."""
+        self.count += 1
+        reason = ' '.join(reason.split())
+        self.last = f'{source}: {reason if len(reason) <= LONGEST else reason[:LONGEST] + "..."}'
+        if time.monotonic() - self._said > PERIOD:
+            self._said = time.monotonic()
+            self._say(f'refused {self.last} ({self.count} refused so far)')
