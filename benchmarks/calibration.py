@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros import description
-from cosserat_ros.compare.calibration import fit, Misfit, Result
-from cosserat_ros.compare.maps import RecordingMap
-from cosserat_ros.compare.parameters import Parameter, ParameterSet
-from cosserat_ros.compare.prediction import predict
-from cosserat_ros.compare.recordings import assemble, read
-from cosserat_ros.robot import Robot
+from cosserat_ros.calibration.calibration import fit, Misfit, Result
+from cosserat_ros.calibration.parameters import Parameter, ParameterSet
+from cosserat_ros.calibration.prediction import predict
+from cosserat_ros.comparison.maps import RecordingMap
+from cosserat_ros.comparison.recordings import assemble, read
+from cosserat_ros.description import documents as description
+from cosserat_ros.description.robot import Robot
 
 MODULUS = 'rods.*.segments[*].material.young_modulus'
 ALONG_X = Rotation.from_matrix([[0, 0, 1], [1, 0, 0], [0, 1, 0]]).as_euler('xyz').tolist()

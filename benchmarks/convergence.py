@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 import numpy as np
 from releases import both, GRAVITY, HARD, held, ROD, TILL
 
-from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.collocation import CollocationSimulator
-from cosserat_ros.strain import StrainModes
 
 PICTURE = Path(__file__).resolve().parent.parent / 'docs' / 'convergence.png'
 DURATION, LOOKS = 0.12, 12  # [s], and how often to look at the tip

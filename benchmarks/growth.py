@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from releases import assembly, best_of_three, both, engine, HARD, Run
 
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.description.modes import StrainModes
 
 RELEASE = HARD._replace(steps=200)
 FEW = both(1, 3)  # 12 unknowns per element

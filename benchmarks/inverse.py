@@ -26,12 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Limits
+from cosserat_ros.description.robot import load, Robot
 from cosserat_ros.inverse import InverseStatics, Target
-from cosserat_ros.parts import Limits
-from cosserat_ros.robot import load, Robot
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.stability import stability
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = Path(__file__).parents[1] / 'config'
 EXACT = 1e-9  # of the robot's length, and rad

@@ -43,9 +43,9 @@ from releases import (
     TILL,
 )
 
+from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.collocation import CollocationSimulator
-from cosserat_ros.strain import StrainModes
 
 SECOND = Release(TILL.force, 5e-3, 200, 'generalised_alpha')  # dt: between two looks at the tip
 SHORT = SECOND._replace(steps=10)

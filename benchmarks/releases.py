@@ -14,14 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from cosserat_ros.assembly.assembly import Assembly, RodPart
-from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.engine.solver import RodSolver
+from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.papers.cantilever import Cantilever, CantileverSimulator
 from cosserat_ros.papers.collocation import CollocationSimulator
 from cosserat_ros.papers.shooting import ShootingSimulator
-from cosserat_ros.rod import Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.rod.discretisation import discretise
 
 STEEL = Material(207e9, 8000.0, shear_modulus=79e9)  # Till 2019, section 3
 LENGTH, RADIUS = 0.4, 1e-3

@@ -22,10 +22,10 @@ import time
 
 import numpy as np
 
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.robot import load
 from cosserat_ros.papers.described import by_shooting
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = Path(__file__).parent.parent / 'config'
 FINE = StrainModes(4, 4, 4, 8, 8, 6, substeps=2)

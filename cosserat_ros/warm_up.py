@@ -11,26 +11,27 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from .analysis.linearize import linearize
+from .analysis.stability import displacements, stability
 from .assembly.assembly import Assembly, Attachment, RigidBody, RodPart
-from .integrators import begin, STILL
+from .description.modes import StrainModes
+from .description.parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
+from .description.robot import MountedRod, Robot
+from .description.rod import Material, Segment
+from .description.routing import Parallel
+from .description.section import Circular
+from .engine.newton import Inverse, newton
+from .engine.solver import RodSolver
+from .engine.system import remote_calls, Tangent
 from .inverse import InverseStatics, Target
 from .inverse.compiled import actuator_lengths, solve_rows
 from .inverse.quadratic import Box, Linear, quadratic_step
 from .inverse.task import Task
-from .kernels import address, compiled
-from .lie import hat, inverse_se3
-from .linearize import linearize
-from .newton import Inverse, newton
-from .parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
-from .robot import MountedRod, Robot
-from .rod import Material, Segment
-from .routing import Parallel
-from .section import Circular
-from .simulator import Load, Simulator
-from .solver import RodSolver
-from .stability import displacements, stability
-from .strain import discretise, StrainModes
-from .system import remote_calls, Tangent
+from .numerics.integrators import begin, STILL
+from .numerics.kernels import address, compiled
+from .numerics.lie import hat, inverse_se3
+from .rod.discretisation import discretise
+from .simulation.simulator import Load, Simulator
 
 RESIDUAL, TANGENT, WHOLE = 0, 1, 2  # of `remote_calls`
 

@@ -16,8 +16,9 @@ import re
 import sys
 from typing import Any
 
-from cosserat_ros import parts, robot, rod, routing, section, strain
-from cosserat_ros.checked import FARTHEST
+from cosserat_ros.checks.fields import FARTHEST
+from cosserat_ros.description import parts, robot, rod, routing, section
+from cosserat_ros.rod import discretisation as strain
 
 PAGE = Path(__file__).resolve().parent / 'robots.md'
 MARK = re.compile(r'(<!-- fields: (\w+) -->\n).*?(<!-- end -->)', re.S)

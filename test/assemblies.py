@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from cosserat_ros.actuators import Paths
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind, KINDS
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.lie import exp_so3
-from cosserat_ros.rod import Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.laws.actuators import Paths
+from cosserat_ros.numerics.lie import exp_so3
+from cosserat_ros.rod.discretisation import discretise
 
 MODES = StrainModes(shear_x=1, shear_y=1, stretch=1, bend_x=2, bend_y=2, twist=1, nodes=4)
 

@@ -10,8 +10,9 @@ import sys
 import threading
 import time
 
-from cosserat_ros.nodes import robot_publisher, simulator, stepping
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.nodes import simulator
+from cosserat_ros.nodes.simulation import robot_publisher, stepping
+from cosserat_ros.simulation.simulator import Simulator
 
 SLOW = 10.0  # [s]: longer than a thread is waited for, twice
 

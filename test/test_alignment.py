@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
-from cosserat_ros.compare.alignment import (
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.comparison.alignment import (
     align_points,
     CannotAlign,
     estimate_delay,
@@ -14,7 +15,6 @@ from cosserat_ros.compare.alignment import (
     Series,
     TimeBuffer,
 )
-from cosserat_ros.errors import InvalidModel
 
 TURN = Rotation.from_rotvec([0.4, -1.1, 0.7])
 SHIFT = np.array([0.3, -0.2, 1.5])

@@ -12,8 +12,8 @@ from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, Ri
 from cosserat_ros.assembly.fronts import factorise, solve
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind, KINDS
 from cosserat_ros.assembly.tangent import differentiate
-from cosserat_ros.errors import InvalidModel, UnknownName
-from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.checks.errors import InvalidModel, UnknownName
+from cosserat_ros.numerics.integrators import SCHEMES
 
 SIXTH = np.array([3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0])  # central differences
 STEP = 2e-4  # of the differences: a turn near pi must not be passed

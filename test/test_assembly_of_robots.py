@@ -7,14 +7,14 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.actuators import GAS, LENGTH
 from cosserat_ros.assembly.assembly import Assembly, Attachment, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import JointKind
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.model import Model
-from cosserat_ros.parts import Body, Inertia
-from cosserat_ros.robot import load
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Body, Inertia
+from cosserat_ros.description.robot import load
+from cosserat_ros.laws.actuators import GAS, LENGTH
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.simulation.model import Model
 
 CONFIG = Path(__file__).parent.parent / 'config'
 MODES = StrainModes(1, 1, 2, 3, 3, 2)

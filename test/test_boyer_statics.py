@@ -14,11 +14,12 @@ from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipj
 
-from cosserat_ros.actuators import given_efforts, Paths
-from cosserat_ros.rod import Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.engine.solver import RodSolver
+from cosserat_ros.laws.actuators import given_efforts, Paths
+from cosserat_ros.rod.discretisation import discretise
 
 
 def make_solver(length, radius, young_modulus, modes):

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cosserat_ros.robot import load
+from cosserat_ros.description.robot import load
 from cosserat_ros.simulation.builder import RobotAssembly
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = Path(__file__).resolve().parent.parent / 'config'
 ROBOTS = ('tendon_arm', 'three_segment_arm', 'fluidic_finger', 'helical_arm', 'stewart_gough',

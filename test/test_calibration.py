@@ -10,20 +10,20 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros import description
-from cosserat_ros.compare import prediction
-from cosserat_ros.compare.calibrate import main
-from cosserat_ros.compare.calibration import Calibration, fit, Misfit
-from cosserat_ros.compare.maps import load_map, RecordingMap
-from cosserat_ros.compare.metrics import summarise
-from cosserat_ros.compare.parameters import Fitted, Parameter, ParameterSet, Prior
-from cosserat_ros.compare.prediction import differenced, follow, NotDifferentiable, predict
-from cosserat_ros.compare.recordings import assemble, read
-from cosserat_ros.compare.scale_out import Store, workers
-from cosserat_ros.errors import CosseratError
-from cosserat_ros.robot import load, Robot
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.calibration import prediction
+from cosserat_ros.calibration.calibration import Calibration, fit, Misfit
+from cosserat_ros.calibration.parameters import Fitted, Parameter, ParameterSet, Prior
+from cosserat_ros.calibration.prediction import differenced, follow, NotDifferentiable, predict
+from cosserat_ros.calibration.scale_out import Store, workers
+from cosserat_ros.checks.errors import CosseratError
+from cosserat_ros.commands.calibrate import main
+from cosserat_ros.comparison.maps import load_map, RecordingMap
+from cosserat_ros.comparison.metrics import summarise
+from cosserat_ros.comparison.recordings import assemble, read
+from cosserat_ros.description import documents as description
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.robot import load, Robot
+from cosserat_ros.simulation.simulator import Simulator
 
 BENCHMARK = runpy.run_path(str(ROOT / 'benchmarks' / 'calibration.py'))
 DATA = ROOT.parent / 'shared' / 'data' / 'opencr'

@@ -7,17 +7,18 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.chords import Chords, section_length
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.linearize import linearize
-from cosserat_ros.parts import Discs, Drag
-from cosserat_ros.robot import load
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.routing import Helical
-from cosserat_ros.section import Circular
-from cosserat_ros.sensitivity import command_jacobian
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.analysis.linearize import linearize
+from cosserat_ros.analysis.sensitivity import command_jacobian
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Discs, Drag
+from cosserat_ros.description.robot import load
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.routing import Helical
+from cosserat_ros.description.section import Circular
+from cosserat_ros.laws.chords import Chords, section_length
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.simulation.simulator import Simulator
 
 STEEL = Material(2e11, 7800.0, poisson_ratio=0.3)
 MODES = StrainModes(1, 1, 2, 4, 4, 2)

@@ -8,11 +8,11 @@ import pytest
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular
 from cosserat_ros.papers.cantilever import Cantilever, difference_formula, SCHEMES
 from cosserat_ros.papers.collocation import CollocationSimulator, newton_step, solve_collocation
 from cosserat_ros.papers.shooting import ShootingSimulator
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular
 
 STEEL = Material(young_modulus=207e9, density=8000.0, shear_modulus=79e9)
 ROD = Rod([Segment(0.4, Circular(1e-3), STEEL)])  # Till 2019, section 3

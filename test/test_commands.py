@@ -16,9 +16,9 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import MarkerArray
 
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Load
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import SetWrench, Step
 
 NAN, INF = math.nan, math.inf

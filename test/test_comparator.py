@@ -20,9 +20,9 @@ from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Alignment, Backbone, Comparison, RodState
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.simulation.simulator import Simulator
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TURN = Rotation.from_euler('xyz', [0.2, -0.3, 0.5])

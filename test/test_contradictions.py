@@ -5,13 +5,13 @@ from driver import simulator
 import numpy as np
 import pytest
 
-from cosserat_ros.errors import SingularState
-from cosserat_ros.linearize import linearize
+from cosserat_ros.analysis.linearize import linearize
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.checks.errors import SingularState
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Load, SolverStatus
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import Linearize, SolveStatics
-from cosserat_ros.stability import stability
 
 INEXTENSIBLE = '{shear_x: 0, shear_y: 0, stretch: 0, bend_x: 4, bend_y: 4, twist: 2}'
 

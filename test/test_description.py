@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose
 import pytest
 from ruamel.yaml import YAML
 
-from cosserat_ros import robot
-from cosserat_ros.description import InvalidDescription
-from cosserat_ros.errors import InvalidModel, UnknownName
-from cosserat_ros.parts import Limits, Pose, Tendon, Tip
-from cosserat_ros.robot import MountedRod, Robot
-from cosserat_ros.rod import Material, RestShape, Segment
-from cosserat_ros.section import Circular, Rectangular
+from cosserat_ros.checks.errors import InvalidModel, UnknownName
+from cosserat_ros.description import robot
+from cosserat_ros.description.documents import InvalidDescription
+from cosserat_ros.description.parts import Limits, Pose, Tendon, Tip
+from cosserat_ros.description.robot import MountedRod, Robot
+from cosserat_ros.description.rod import Material, RestShape, Segment
+from cosserat_ros.description.section import Circular, Rectangular
 
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
 

@@ -8,9 +8,10 @@ import sys
 from conftest import ROOT
 import pytest
 
-from cosserat_ros import parts, rod, routing, section, strain
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.description import parts, rod, routing, section
+from cosserat_ros.description.robot import load
+from cosserat_ros.rod import discretisation as strain
+from cosserat_ros.simulation.simulator import Simulator
 
 DOCS = ROOT / 'docs'
 

@@ -9,21 +9,21 @@ from rclpy.serialization import deserialize_message
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from cosserat_ros import robot
-from cosserat_ros.nodes.frames import RobotFrames
-from cosserat_ros.nodes.markers import (
+from cosserat_ros.description import robot
+from cosserat_ros.description.parts import Chamber, Discs, Tendon
+from cosserat_ros.description.robot import MountedRod, Robot
+from cosserat_ros.description.rod import Material, RestShape, Segment
+from cosserat_ros.description.routing import Helical, Parallel
+from cosserat_ros.description.section import Circular
+from cosserat_ros.nodes.simulation.frames import RobotFrames
+from cosserat_ros.nodes.simulation.markers import (
     _chords,
     LoadMarkers,
     RobotMarkers,
     SLACK_COLOUR,
     TAUT_COLOUR,
 )
-from cosserat_ros.parts import Chamber, Discs, Tendon
-from cosserat_ros.robot import MountedRod, Robot
-from cosserat_ros.rod import Material, RestShape, Segment
-from cosserat_ros.routing import Helical, Parallel
-from cosserat_ros.section import Circular
-from cosserat_ros.simulator import Load
+from cosserat_ros.simulation.simulator import Load
 
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
 

@@ -15,11 +15,11 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 from cosserat_ros.msg import ActuatorCommand, ActuatorInfo, SolverStatus
-from cosserat_ros.nodes.commanded import Commanded, PATIENCE
-from cosserat_ros.nodes.driver import column, name_of, said_of, state_lines
+from cosserat_ros.nodes.common.service_calls import ServiceCalls
+from cosserat_ros.nodes.page.commanded import Commanded, PATIENCE
+from cosserat_ros.nodes.page.driver import column, name_of, said_of, state_lines
 from cosserat_ros.nodes.page.ranges import slider_range
 from cosserat_ros.nodes.page.trail import SEGMENTS, strip
-from cosserat_ros.nodes.service_calls import ServiceCalls
 from cosserat_ros.srv import SolveInverseStatics
 
 # --- Sliders ------------------------------------------------------------------------------------

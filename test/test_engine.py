@@ -8,16 +8,12 @@ from scipy.linalg import expm
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.actuators import GAS, given_efforts, LENGTH, lengths_and_gradients, Paths
-from cosserat_ros.equations import Bodies, Loads
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.integrators import begin, SCHEMES
-from cosserat_ros.kinematics import Base, kinematics
-from cosserat_ros.papers.cantilever import Cantilever
-from cosserat_ros.papers.collocation import CollocationSimulator
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular, Rectangular
-from cosserat_ros.solver import (
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular, Rectangular
+from cosserat_ros.engine.equations import Bodies, Loads
+from cosserat_ros.engine.solver import (
     at_rest,
     CLAMPED_TIP,
     no_platform,
@@ -25,8 +21,13 @@ from cosserat_ros.solver import (
     SPHERICAL_TIP,
     SystemSolver,
 )
-from cosserat_ros.strain import discretise, StrainModes
-from cosserat_ros.system import stack, unbalance_and_jacobian
+from cosserat_ros.engine.system import stack, unbalance_and_jacobian
+from cosserat_ros.laws.actuators import GAS, given_efforts, LENGTH, lengths_and_gradients, Paths
+from cosserat_ros.numerics.integrators import begin, SCHEMES
+from cosserat_ros.papers.cantilever import Cantilever
+from cosserat_ros.papers.collocation import CollocationSimulator
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.rod.kinematics import Base, kinematics
 
 STEEL = Material(207e9, 8000.0, shear_modulus=79e9)  # Till 2019, section 3
 L, EI = 0.4, 207e9 * np.pi * 1e-12 / 4

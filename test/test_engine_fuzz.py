@@ -3,11 +3,12 @@
 from hypothesis import given, HealthCheck, settings, strategies as st
 import numpy as np
 
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.rod import Damping, Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.solver import at_rest, RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Damping, Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.engine.solver import at_rest, RodSolver
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.rod.discretisation import discretise
 
 
 def powers(least, most):

@@ -11,14 +11,15 @@ from test_assembly import check_tangent
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
-from cosserat_ros.equations import Bodies
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.lie import exp_so3
-from cosserat_ros.rod import Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.strain import COMPONENTS, discretise, StrainModes
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import COMPONENTS, StrainModes
+from cosserat_ros.description.rod import Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.engine.equations import Bodies
+from cosserat_ros.engine.solver import RodSolver
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.numerics.lie import exp_so3
+from cosserat_ros.rod.discretisation import discretise
 
 GRAVITY = (0.0, 0.0, -9.81)
 ALL = StrainModes(2, 2, 2, 3, 3, 2)

@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.integrate import simpson
 
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular, FreeSection
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.fluidic_robot import Chamber, FluidicRobot
 from cosserat_ros.papers.shooting import ShootingSimulator
 from cosserat_ros.papers.shooting_robot import TipBody
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular, FreeSection
 
 AREA = np.pi * 2.5e-3 ** 2  # [m^2]
 FINGER = Cantilever(

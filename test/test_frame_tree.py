@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from cosserat_ros.nodes.frame_tree import FrameTree, inverse, matrix
+from cosserat_ros.nodes.common.frame_tree import FrameTree, inverse, matrix
 
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 

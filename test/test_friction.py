@@ -7,13 +7,13 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.friction import dry_friction, Memory
-from cosserat_ros.parts import Drag
-from cosserat_ros.robot import load
-from cosserat_ros.rod import Damping
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Drag
+from cosserat_ros.description.robot import load
+from cosserat_ros.description.rod import Damping
+from cosserat_ros.laws.capstan_friction import dry_friction, Memory
+from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = ROOT / 'config'
 MODES = StrainModes(0, 0, 1, 5, 5, 0)

@@ -31,7 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
 from cosserat_ros.msg import ActuatorCommand, ActuatorInfo, RobotInfo
-from cosserat_ros.nodes.definitions import message_class
+from cosserat_ros.nodes.common.definitions import message_class
 from cosserat_ros.srv import Linearize, SolveInverseStatics
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # all listen to this

@@ -10,9 +10,9 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin
 from test_recordings import ARM, BAG_MAP, TABLE, TABLE_MAP, write_bag
 
-from cosserat_ros.compare.maps import load_map
-from cosserat_ros.compare.recordings import read
-from cosserat_ros.errors import CosseratError
+from cosserat_ros.checks.errors import CosseratError
+from cosserat_ros.comparison.maps import load_map
+from cosserat_ros.comparison.recordings import read
 
 BAGS = 100 * FUZZ     # of each kind
 TABLES = 400 * FUZZ

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
-from cosserat_ros.errors import CosseratError
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.checks.errors import CosseratError
+from cosserat_ros.description.robot import load
+from cosserat_ros.simulation.simulator import Simulator
 
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
 VALUES, BYTES = 12 * FUZZ, 6 * FUZZ  # examples per file

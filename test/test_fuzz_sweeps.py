@@ -8,14 +8,14 @@ from conftest import FUZZ, ROOT
 from corruption import corrupted, misspelt, WORDS
 import pytest
 
-from cosserat_ros import description
-from cosserat_ros.compare.calibration import Calibration
-from cosserat_ros.compare.maps import RecordingMap
-from cosserat_ros.compare.parameters import changed, Parameter, ParameterSet
-from cosserat_ros.compare.scale_out import digest_of, InvalidStore, Store
-from cosserat_ros.compare.sweep import check_varied, Sweep, Variation
-from cosserat_ros.errors import CosseratError
-from cosserat_ros.robot import load, Robot
+from cosserat_ros.calibration.calibration import Calibration
+from cosserat_ros.calibration.parameters import changed, Parameter, ParameterSet
+from cosserat_ros.calibration.scale_out import digest_of, InvalidStore, Store
+from cosserat_ros.checks.errors import CosseratError
+from cosserat_ros.commands.sweep import check_varied, Sweep, Variation
+from cosserat_ros.comparison.maps import RecordingMap
+from cosserat_ros.description import documents as description
+from cosserat_ros.description.robot import load, Robot
 
 ROBOTS = {name: load(ROOT / 'config' / f'{name}.yaml') for name in (
     'tendon_arm', 'fluidic_finger_three_chambers', 'stewart_gough')}

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 import pytest
 from test_marker_places import circle, message
 
-from cosserat_ros.compare.live import Instant
-from cosserat_ros.nodes.ghost import Ghost
-from cosserat_ros.nodes.marker_places import MarkerPlaces, read_places
+from cosserat_ros.comparison.live import Instant
+from cosserat_ros.nodes.comparing.ghost import Ghost
+from cosserat_ros.nodes.comparing.marker_places import MarkerPlaces, read_places
 
 S = np.linspace(0.0, 0.2, 11)
 OFF = np.array([[0.002, 0.0, 0.001], [0.004, -0.003, 0.0]])

@@ -6,9 +6,9 @@ from conftest import ROOT
 import numpy as np
 from numpy.testing import assert_allclose
 
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.robot import load
+from cosserat_ros.simulation.simulator import Simulator
 
 LIMIT = 2e-3  # [N m]
 

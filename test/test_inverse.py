@@ -8,18 +8,18 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.optimize import lsq_linear, minimize
 
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.analysis.sensitivity import command_columns, command_jacobian
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.parts import Limits
+from cosserat_ros.description.robot import load
+from cosserat_ros.engine.system import unbalance_and_jacobian
 from cosserat_ros.inverse import InverseStatics, Target
 from cosserat_ros.inverse.limits import Limits as Bounds
 from cosserat_ros.inverse.search import phases, Search
 from cosserat_ros.inverse.task import Task
-from cosserat_ros.lie import exp_so3
-from cosserat_ros.parts import Limits
-from cosserat_ros.robot import load
-from cosserat_ros.sensitivity import command_columns, command_jacobian
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.stability import stability
-from cosserat_ros.system import unbalance_and_jacobian
+from cosserat_ros.numerics.lie import exp_so3
+from cosserat_ros.simulation.simulator import Simulator
 
 # Robot, what its chambers are told, least and greatest random command as described.
 CASES = [

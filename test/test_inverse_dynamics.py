@@ -4,15 +4,16 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.inverse_dynamics import PrescribedRod
-from cosserat_ros.kinematics import kinematics
-from cosserat_ros.momentum import momentum
-from cosserat_ros.rod import Damping, Material, Rod, Segment
-from cosserat_ros.section import Elliptic
-from cosserat_ros.solver import at_rest, RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.analysis.inverse_dynamics import PrescribedRod
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Damping, Material, Rod, Segment
+from cosserat_ros.description.section import Elliptic
+from cosserat_ros.engine.momentum import momentum
+from cosserat_ros.engine.solver import at_rest, RodSolver
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.rod.kinematics import kinematics
 
 FISH = Rod([Segment(  # 1 m, as heavy as water, soft; Boyer 2023, section VII-D
     1.0, Elliptic(0.1, 0.05), Material(1e5, 1000.0, poisson_ratio=0.5),

@@ -5,9 +5,9 @@ from driver import simulator
 import numpy as np
 import pytest
 
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Load, SolverStatus
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import Reset, SetWrench, SolveStatics
 
 SOFT = """

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.linearize import slopes
-from cosserat_ros.parts import Leg
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.solver import SPHERICAL_TIP
-from cosserat_ros.stability import stability
-from cosserat_ros.strain import StrainModes
-from cosserat_ros.system import unbalance_and_jacobian
+from cosserat_ros.analysis.linearize import slopes
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Leg
+from cosserat_ros.description.robot import load
+from cosserat_ros.engine.solver import SPHERICAL_TIP
+from cosserat_ros.engine.system import unbalance_and_jacobian
+from cosserat_ros.simulation.simulator import Simulator
 
 MODES = StrainModes(1, 1, 2, 5, 5, 3)
 LENGTHS = (0.52, 0.5, 0.51, 0.5, 0.49, 0.505)

@@ -29,7 +29,7 @@ if __name__ == '__main__':
 @pytest.fixture
 def library(tmp_path):
     """Make a folder of two modules, of which one calls the other's kernel."""
-    shutil.copy(Path(cosserat_ros.kernels.__file__).resolve(), tmp_path / 'kernels.py')
+    shutil.copy(Path(cosserat_ros.numerics.kernels.__file__).resolve(), tmp_path / 'kernels.py')
     (tmp_path / 'callee.py').write_text(CALLEE.format('1.0'))
     (tmp_path / 'caller.py').write_text(CALLER)
     return tmp_path

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from cosserat_ros.actuators import LENGTH
-from cosserat_ros.chords import Chords, section_length
-from cosserat_ros.friction import dry_friction
-from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.analysis.sensitivity import tangent, unbalance
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Discs
+from cosserat_ros.description.robot import load
 from cosserat_ros.inverse import InverseStatics, Target
-from cosserat_ros.parts import Discs
-from cosserat_ros.robot import load
-from cosserat_ros.sensitivity import tangent, unbalance
-from cosserat_ros.simulator import Load, Simulator
-from cosserat_ros.stability import stability
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.laws.actuators import LENGTH
+from cosserat_ros.laws.capstan_friction import dry_friction
+from cosserat_ros.laws.chords import Chords, section_length
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.simulation.simulator import Load, Simulator
 
 ARM = load(ROOT / 'config' / 'tendon_arm.yaml')
 

@@ -11,8 +11,8 @@ import scipy.linalg
 from scipy.spatial.transform import Rotation
 import transforms3d
 
-from cosserat_ros import lie
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.numerics import lie
 
 examples = settings(deadline=None, max_examples=60)  # the first one pays for compilation
 EPS = np.finfo(float).eps
@@ -77,7 +77,7 @@ def test_stumpff_functions_are_good_to_a_few_ulp_on_both_sides_of_the_switch():
     for x in SQUARED_ANGLES.tolist():
         with localcontext(Context(prec=60)):
             exact = np.array([stumpff(Decimal(x), n) for n in range(8)])
-            error = np.abs([Decimal(c) for c in lie._stumpff(x)] - exact).astype(float)
+            error = np.abs([Decimal(c) for c in lie.stumpff(x)] - exact).astype(float)
         # c_0 .. c_2 have zeros: measured against 1 / n!; the others against themselves.
         scale = np.r_[1.0, 1.0, 0.5, exact[3:].astype(float)]
         assert np.all(error <= 8.0 * EPS * scale), (x, error / scale)

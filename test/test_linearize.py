@@ -7,14 +7,14 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.kinematics import kinematics
-from cosserat_ros.linearize import linearize, outlook, reduced, slopes, vibration
-from cosserat_ros.parts import Pose, TimeStepping, Tip
-from cosserat_ros.robot import load
-from cosserat_ros.sensitivity import command_columns, command_jacobian, compliance
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.strain import StrainModes
-from cosserat_ros.system import unbalance_and_jacobian
+from cosserat_ros.analysis.linearize import linearize, outlook, reduced, slopes, vibration
+from cosserat_ros.analysis.sensitivity import command_columns, command_jacobian, compliance
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Pose, TimeStepping, Tip
+from cosserat_ros.description.robot import load
+from cosserat_ros.engine.system import unbalance_and_jacobian
+from cosserat_ros.rod.kinematics import kinematics
+from cosserat_ros.simulation.simulator import Simulator
 
 DT = 1e-4
 CASES = {  # an equilibrium, and a small step from there

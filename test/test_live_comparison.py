@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 from test_alignment import SHIFT, TURN, wander
 
-from cosserat_ros.compare.alignment import Alignment
-from cosserat_ros.compare.live import FITS, LiveComparison, Settings
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.comparison.alignment import Alignment
+from cosserat_ros.comparison.live import FITS, LiveComparison, Settings
 
 SIZES = 0.4, 0.7, 1.0  # of the motion of three markers
 ATTITUDE = Rotation.from_rotvec([0.1, 0.2, -0.3])

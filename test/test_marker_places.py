@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.msg import Backbone, RodState
-from cosserat_ros.nodes.marker_places import check_shape, MarkerPlaces, read_places
-from cosserat_ros.nodes.measurements import moved
+from cosserat_ros.nodes.comparing.marker_places import check_shape, MarkerPlaces, read_places
+from cosserat_ros.nodes.comparing.measurements import moved
 
 
 def circle(s, curvature=4.0):

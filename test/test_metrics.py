@@ -4,8 +4,8 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.compare.metrics import marker_errors, RunningError, shape_errors, summarise
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.comparison.metrics import marker_errors, RunningError, shape_errors, summarise
 
 
 def test_a_summary_is_that_of_the_definitions():

@@ -11,14 +11,15 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.equations import Bodies
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.kinematics import Base
-from cosserat_ros.rod import Damping, Material, Rod, Segment
-from cosserat_ros.section import Circular, FreeSection
-from cosserat_ros.solver import at_rest, CLAMPED_TIP, follow_twist, RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Damping, Material, Rod, Segment
+from cosserat_ros.description.section import Circular, FreeSection
+from cosserat_ros.engine.equations import Bodies
+from cosserat_ros.engine.solver import at_rest, CLAMPED_TIP, follow_twist, RodSolver
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.rod.kinematics import Base
 
 SOFT = Rod([Segment(1.0, Circular(1e-2), Material(1e8, 1e3, poisson_ratio=0.5),
                     damping=Damping(relaxation_time=1e-3))])  # Boyer 2020, tests 1, 4 and 6

@@ -15,11 +15,12 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.interpolate import BarycentricInterpolator
 
-from cosserat_ros.kinematics import Base
-from cosserat_ros.rod import Damping, Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Damping, Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.engine.solver import RodSolver
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.rod.kinematics import Base
 
 DATA = ROOT.parent / 'shared' / 'data' / 'opencr' / 'sorosim_tpu'
 pytestmark = pytest.mark.skipif(

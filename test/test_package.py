@@ -45,14 +45,14 @@ def test_every_node_with_a_main_is_an_executable():
 
 def test_every_command_is_installed_by_pip_and_by_cmake():
     mains = [
-        path.stem for path in (ROOT / 'cosserat_ros' / 'compare').glob('*.py')
+        path.stem for path in (ROOT / 'cosserat_ros' / 'commands').glob('*.py')
         if any(isinstance(n, ast.FunctionDef) and n.name == 'main'
                for n in ast.parse(path.read_text()).body)]
     settings = configparser.ConfigParser()
     settings.read(ROOT / 'setup.cfg')
     lines = settings['options.entry_points']['console_scripts'].split('\n')
     scripts = dict(re.split(' *= *', line) for line in lines if line)
-    assert scripts == {name: f'cosserat_ros.compare.{name}:main' for name in mains}
+    assert scripts == {name: f'cosserat_ros.commands.{name}:main' for name in mains}
     cmake = re.search(r'set\(commands ([^)]*)\)', (ROOT / 'CMakeLists.txt').read_text())[1]
     assert sorted(cmake.split()) == sorted(mains)
 
@@ -83,7 +83,7 @@ def test_the_library_imports_no_ros(path):
 def test_the_library_is_imported_without_ros():
     """In an interpreter that would fail on any import of ROS."""
     code = ('import sys\nfor name in ("rclpy", "ament_index_python"): sys.modules[name] = None\n'
-            'import cosserat_ros.robot, cosserat_ros.lie, cosserat_ros.warm_up\n'
+            'import cosserat_ros.warm_up\n'
             'assert not [m for m in sys.modules if m.endswith("_msgs")]')
     subprocess.run([sys.executable, '-c', code], check=True)
 

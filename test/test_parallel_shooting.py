@@ -8,13 +8,13 @@ import pytest
 from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.parallel_robot import ParallelRobot, stewart_gough
 from cosserat_ros.papers.shooting_robot import TipBody
 from cosserat_ros.papers.tendon_robot import TendonRobot
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular
 
 LEG = Segment(0.4, Circular(1e-3), Material(207e9, 8000.0, poisson_ratio=0.3))
 PAPER = Cantilever(Rod([LEG]), 1 / 120, elements=30, alpha=-0.2)

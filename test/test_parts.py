@@ -12,10 +12,11 @@ import pytest
 from ruamel.yaml import YAML
 from test_description import NODES, nodes_of
 
-from cosserat_ros import robot
-from cosserat_ros.description import InvalidDescription
-from cosserat_ros.errors import InvalidModel, UnknownName
-from cosserat_ros.parts import (
+from cosserat_ros.checks.errors import InvalidModel, UnknownName
+from cosserat_ros.description import robot
+from cosserat_ros.description.documents import InvalidDescription
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import (
     Body,
     Chamber,
     Discs,
@@ -28,11 +29,10 @@ from cosserat_ros.parts import (
     Tendon,
     TimeStepping,
 )
-from cosserat_ros.robot import MountedRod, Robot, RodShape
-from cosserat_ros.rod import Material, RestShape, Segment
-from cosserat_ros.routing import Convergent, Helical, Parallel, Polynomial, Tabulated
-from cosserat_ros.section import Circular
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.description.robot import MountedRod, Robot, RodShape
+from cosserat_ros.description.rod import Material, RestShape, Segment
+from cosserat_ros.description.routing import Convergent, Helical, Parallel, Polynomial, Tabulated
+from cosserat_ros.description.section import Circular
 
 ARM = """\
 name: arm

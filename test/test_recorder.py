@@ -18,10 +18,10 @@ from rosbags.highlevel import AnyReader
 from ruamel.yaml import YAML
 from sensor_msgs.msg import JointState
 
-from cosserat_ros.compare.maps import load_map
-from cosserat_ros.compare.recordings import read
+from cosserat_ros.comparison.maps import load_map
+from cosserat_ros.comparison.recordings import read
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Backbone
-from cosserat_ros.robot import load
 
 BACKBONE = '/arm/simulator/backbone'
 ROBOT = {f'/arm/simulator/{name}' for name in (

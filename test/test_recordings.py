@@ -10,11 +10,11 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_typestore, Stores
 
-from cosserat_ros.compare.maps import load_map
-from cosserat_ros.compare.recordings import InvalidRecording, read
-from cosserat_ros.description import InvalidDescription
-from cosserat_ros.errors import CosseratError
-from cosserat_ros.robot import load
+from cosserat_ros.checks.errors import CosseratError
+from cosserat_ros.comparison.maps import load_map
+from cosserat_ros.comparison.recordings import InvalidRecording, read
+from cosserat_ros.description.documents import InvalidDescription
+from cosserat_ros.description.robot import load
 
 ARM = load(ROOT / 'config' / 'tendon_arm.yaml')
 DATA = ROOT.parent / 'shared' / 'data' / 'opencr' / 'ftdcr_v4'

@@ -7,9 +7,9 @@ from conftest import ROOT
 import numpy as np
 import pytest
 
-from cosserat_ros.compare.compare import main
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.commands.compare import main
+from cosserat_ros.description.robot import load
+from cosserat_ros.simulation.simulator import Simulator
 
 ROBOT = ROOT / 'config' / 'tendon_arm.yaml'
 MAP = """

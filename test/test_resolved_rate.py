@@ -4,9 +4,9 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.resolved_rate import ResolvedRate, SwingDamper
-from cosserat_ros.tip_path import eased_time, SHAPES, TipPath
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.control.resolved_rate import ResolvedRate, SwingDamper
+from cosserat_ros.control.tip_path import eased_time, SHAPES, TipPath
 
 INF = np.full(4, np.inf)
 # Two antagonistic pairs of tendons [m/N], as of an arm that only bends.

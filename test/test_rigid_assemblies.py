@@ -9,8 +9,8 @@ from scipy.integrate import solve_ivp
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.lie import exp_so3
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.numerics.lie import exp_so3
 
 REFERENCE = Path(__file__).parent / 'reference' / 'four_bar.npz'
 DOWN = (0.0, 0.0, -planar.GRAVITY)

@@ -8,8 +8,8 @@ import pytest
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
 from cosserat_ros.assembly.joint import FREELY
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.integrators import SCHEMES
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.numerics.integrators import SCHEMES
 
 MASSES = (0.0, 1e-9, 1e-3, 1.0, 1e6)
 MOST_PARTS = 2048  # a step is halved ten times at most

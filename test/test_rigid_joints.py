@@ -7,9 +7,9 @@ from test_rigid_assemblies import extrapolated, four_bar, hinge, places
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.lie import exp_so3
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.numerics.lie import exp_so3
 
 G, MASS, ARM, INERTIA = 9.81, 0.8, 0.25, 0.03  # of a pendulum; about its centre of mass
 ABOUT_PIVOT = INERTIA + MASS * ARM ** 2

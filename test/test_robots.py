@@ -8,22 +8,22 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.errors import InvalidModel, UnknownName
-from cosserat_ros.integrators import SCHEMES
-from cosserat_ros.lie import log_so3
-from cosserat_ros.model import GAS_CONSTANT
+from cosserat_ros.analysis.sensitivity import command_jacobian
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.checks.errors import InvalidModel, UnknownName
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Body, Drag
+from cosserat_ros.description.robot import load
+from cosserat_ros.description.rod import Damping
+from cosserat_ros.numerics.integrators import SCHEMES
+from cosserat_ros.numerics.lie import log_so3
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.described import by_shooting
 from cosserat_ros.papers.fluidic_robot import GAS_CONSTANT as PAPER_GAS_CONSTANT
 from cosserat_ros.papers.shooting_robot import TipBody
 from cosserat_ros.papers.tendon_robot import helix, parallel, Tendon, TendonRobot
-from cosserat_ros.parts import Body, Drag
-from cosserat_ros.robot import load
-from cosserat_ros.rod import Damping
-from cosserat_ros.sensitivity import command_jacobian
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.stability import stability
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.simulation.model import GAS_CONSTANT
+from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = ROOT / 'config'
 FINE = StrainModes(4, 4, 4, 8, 8, 6, substeps=2)

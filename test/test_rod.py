@@ -13,10 +13,10 @@ from scipy.integrate import quad, solve_ivp
 from scipy.spatial.transform import Rotation
 from scipy.special import fresnel
 
-from cosserat_ros import rod as rod_module
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import (
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description import rod as rod_module
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import (
     Annular,
     Circular,
     Elliptic,

@@ -20,8 +20,8 @@ from rclpy.qos import qos_profile_sensor_data, QoSProfile
 from ruamel.yaml import YAML
 from sensor_msgs.msg import JointState
 
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.description.robot import load
+from cosserat_ros.simulation.simulator import Simulator
 
 FOLDER = ROOT / 'ros2_control'
 URDF = ET.parse(FOLDER / 'tendon_arm.urdf').getroot()

@@ -5,8 +5,15 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.routing import Convergent, Helical, Parallel, Path, Polynomial, Tabulated
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.routing import (
+    Convergent,
+    Helical,
+    Parallel,
+    Path,
+    Polynomial,
+    Tabulated,
+)
 
 ROUTINGS = [
     Parallel((0.01, -0.002)),

@@ -17,7 +17,10 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
-from cosserat_ros.linearize import linearize
+from cosserat_ros.analysis.linearize import linearize
+from cosserat_ros.analysis.stability import stability
+from cosserat_ros.description.parts import Body
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import (
     ActuatorBounds,
     ActuatorCommand,
@@ -28,10 +31,8 @@ from cosserat_ros.msg import (
     Station,
     Target,
 )
-from cosserat_ros.nodes.robot_publisher import LATCHED_QOS
-from cosserat_ros.parts import Body
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Load as LibraryLoad, Simulator
+from cosserat_ros.nodes.simulation.robot_publisher import LATCHED_QOS
+from cosserat_ros.simulation.simulator import Load as LibraryLoad, Simulator
 from cosserat_ros.srv import (
     Linearize,
     Reset,
@@ -42,7 +43,6 @@ from cosserat_ros.srv import (
     SolveStatics,
     Step,
 )
-from cosserat_ros.stability import stability
 
 GIVEN = {
     'tendon_arm': {'tendon_1': 1.0, 'tendon_2': 0.5},

@@ -8,12 +8,12 @@ import pytest
 from scipy.optimize import curve_fit
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular, FreeSection
 from cosserat_ros.papers.arc_equations import arc_derivative, arc_tangent
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.shooting import cubic, linear, shoot, ShootingSimulator
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular, FreeSection
 
 STEEL = Material(young_modulus=207e9, density=8000.0, shear_modulus=79e9)
 ROD = Rod([Segment(0.4, Circular(1e-3), STEEL)])  # Till 2019, section 3

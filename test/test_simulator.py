@@ -28,9 +28,9 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from cosserat_ros import simulator
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Backbone
-from cosserat_ros.robot import load
+from cosserat_ros.simulation import simulator
 
 TENDONS = ['tendon_1', 'tendon_2', 'tendon_3', 'tendon_4']
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

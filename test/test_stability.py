@@ -10,15 +10,16 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq, root
 
-from cosserat_ros.lie import exp_so3
-from cosserat_ros.linearize import linearize, vibration
-from cosserat_ros.robot import load
-from cosserat_ros.rod import Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.simulator import Simulator
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.stability import assess, displacements, stability
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.analysis.linearize import linearize, vibration
+from cosserat_ros.analysis.stability import assess, displacements, stability
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.robot import load
+from cosserat_ros.description.rod import Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.engine.solver import RodSolver
+from cosserat_ros.numerics.lie import exp_so3
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.simulation.simulator import Simulator
 
 L = 0.4
 EI, EA = 207e9 * pi / 4 * 1e-12, 207e9 * pi * 1e-6

@@ -7,11 +7,12 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.integrate import solve_ivp
 
-from cosserat_ros.kinematics import Base
-from cosserat_ros.rod import Material, RestShape, Rod, Segment
-from cosserat_ros.section import FreeSection, Rectangular
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import FreeSection, Rectangular
+from cosserat_ros.engine.solver import RodSolver
+from cosserat_ros.rod.discretisation import discretise
+from cosserat_ros.rod.kinematics import Base
 
 MODES = StrainModes(8, 8, 8, 8, 8, 8, substeps=4)
 

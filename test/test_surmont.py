@@ -17,10 +17,10 @@ import pytest
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import JointKind
-from cosserat_ros.lie import exp_so3
-from cosserat_ros.rod import Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular, FreeSection, Rectangular
-from cosserat_ros.strain import StrainModes
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular, FreeSection, Rectangular
+from cosserat_ros.numerics.lie import exp_so3
 
 E_MODULUS, RADIUS = 2.11e11, 0.02
 STEEL = Material(E_MODULUS, 7800.0, poisson_ratio=0.3)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.testing import assert_allclose
 import pytest
 
-from cosserat_ros import description
-from cosserat_ros.compare.scale_out import NoCluster, workers
-from cosserat_ros.compare.sweep import main, Sweep, sweep
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.calibration.scale_out import NoCluster, workers
+from cosserat_ros.commands.sweep import main, Sweep, sweep
+from cosserat_ros.description import documents as description
+from cosserat_ros.description.robot import load
+from cosserat_ros.simulation.simulator import Simulator
 
 SWEEP = f"""
 robot: {ROOT / 'config' / 'tendon_arm.yaml'}

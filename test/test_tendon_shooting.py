@@ -9,13 +9,13 @@ from scipy.integrate import simpson
 from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 
-from cosserat_ros.errors import InvalidModel
+from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.rod import Damping, Material, RestShape, Rod, Segment
+from cosserat_ros.description.section import Circular
 from cosserat_ros.papers.cantilever import Cantilever
 from cosserat_ros.papers.shooting import ShootingSimulator
 from cosserat_ros.papers.shooting_robot import TipBody
 from cosserat_ros.papers.tendon_robot import helix, parallel, Tendon, TendonRobot
-from cosserat_ros.rod import Damping, Material, RestShape, Rod, Segment
-from cosserat_ros.section import Circular
 
 OFFSET = 9.5e-3  # [m]
 BACKBONE = Segment(  # Till 2019, section 5.2

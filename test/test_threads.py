@@ -14,9 +14,9 @@ from lifecycle_msgs.srv import ChangeState
 import pytest
 from std_srvs.srv import SetBool
 
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Load
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import Reset, SetWrench
 
 OK, WARN, ERROR = range(3)

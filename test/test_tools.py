@@ -18,11 +18,11 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
-from cosserat_ros.errors import CosseratError
+from cosserat_ros.checks.errors import CosseratError
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import ActuatorInfo, Load, RobotInfo
-from cosserat_ros.nodes.asking import actuator_command, actuator_value
-from cosserat_ros.robot import load
-from cosserat_ros.simulator import Simulator
+from cosserat_ros.nodes.common.asking import actuator_command, actuator_value
+from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import SetWrench
 
 GIVEN = {  # as on a command line, and to the library

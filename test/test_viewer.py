@@ -24,10 +24,10 @@ from std_msgs.msg import ColorRGBA
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from cosserat_ros.nodes.feeds import Feed, joint_rows, title
-from cosserat_ros.nodes.hearing import Undecodable
-from cosserat_ros.nodes.message_reader import read_markers, read_transforms
+from cosserat_ros.nodes.common.hearing import Undecodable
 from cosserat_ros.nodes.page import geometry
+from cosserat_ros.nodes.page.feeds import Feed, joint_rows, title
+from cosserat_ros.nodes.page.message_reader import read_markers, read_transforms
 from cosserat_ros.nodes.page.scene import round_length
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -8,12 +8,12 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Backbone
-from cosserat_ros.nodes.conversions import make_backbone
-from cosserat_ros.nodes.frames import RobotFrames
-from cosserat_ros.nodes.markers import RobotMarkers
-from cosserat_ros.nodes.wire import Wire
-from cosserat_ros.robot import load
+from cosserat_ros.nodes.common.conversions import make_backbone
+from cosserat_ros.nodes.simulation.frames import RobotFrames
+from cosserat_ros.nodes.simulation.markers import RobotMarkers
+from cosserat_ros.nodes.simulation.wire import Wire
 
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
 

@@ -21,13 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..actuators import no_paths, Paths
-from ..errors import InvalidModel, UnknownName
-from ..integrators import Scheme, SCHEMES
-from ..lie import inverse_se3
-from ..parts import principal_axes
-from ..rod import Rod
-from ..strain import discretise_elements, Element, StrainModes
+from ..checks.errors import InvalidModel, UnknownName
+from ..description.modes import StrainModes
+from ..description.parts import principal_axes
+from ..description.rod import Rod
+from ..laws.actuators import no_paths, Paths
+from ..numerics.integrators import Scheme, SCHEMES
+from ..numerics.lie import inverse_se3
+from ..rod.discretisation import discretise_elements, Element
 from .joint import FREELY, RIGID
 from .joint_kinds import Coordinate, JointKind
 from .layout import ElementData, JointShape, no_element_loads, TreeBuilder, WORLD

@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..actuators import path_tangent
-from ..arena import empty, matrix, vector
-from ..kernels import inner, remote
-from ..kinematics import (
-    _add_quadratic_rate,
+from ..laws.actuators import path_tangent
+from ..numerics.arena import empty, matrix, vector
+from ..numerics.kernels import inner, remote
+from ..numerics.rotations import (
+    add_quadratic_rate,
     coefficients,
     cross,
     exponential,
@@ -195,7 +195,7 @@ def _chain(start, x):
         tangent_times(o, c, 1.0, x.Omega_t[e], y)
         rotate(Rc[e], y, x.step[e])
         tangent_times(o, c, 1.0, x.Omega_tt[e], y)
-        _add_quadratic_rate(o, c, x.Omega_t[e], y)
+        add_quadratic_rate(o, c, x.Omega_t[e], y)
         rotate(Rc[e], y, x.step_t[e])
         cross(x.Om[e], x.step[e], z)
         for i in range(3):

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arena import empty, matrix, vector, zeros
-from ..kernels import inner
-from ..kinematics import add, cross, rotate, rotate_back
+from ..numerics.arena import empty, matrix, vector, zeros
+from ..numerics.kernels import inner
+from ..numerics.rotations import add, cross, rotate, rotate_back
 from .element import clear, Motion
 
 

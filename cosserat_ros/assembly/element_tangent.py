@@ -14,11 +14,11 @@ The columns of the start are in :mod:`cosserat_ros.assembly.element_start`.
 
 from __future__ import annotations
 
-from ..actuators import add_curvature
-from ..arena import empty, matrix, vector, zeros
-from ..kernels import inner, remote
-from ..kinematics import (
-    _acceleration_slopes,
+from ..laws.actuators import add_curvature
+from ..numerics.arena import empty, matrix, vector, zeros
+from ..numerics.kernels import inner, remote
+from ..numerics.rotations import (
+    acceleration_slopes,
     add,
     add_cross,
     add_rotated,
@@ -100,7 +100,7 @@ def _turn_columns(d, x, cV, cA, still, psi, dOm, dOm_t):
         R, Om, ra, rb, o = x.Rc[e], x.Om[e], x.step[e], x.step_t[e], x.Omega[e]
         tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
         if not still:
-            _acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
+            acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
             tangent_and_slope(o, x.c[e], x.Omega_tt[e], T, X)
             for i in range(3):
                 for j in range(3):

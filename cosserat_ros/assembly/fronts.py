@@ -26,18 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arena import matrix, vector, view
-from ..kernels import inner, kernel, merged
-from ..kinematics import cross
+from ..numerics.arena import matrix, vector, view
+from ..numerics.kernels import inner, kernel, merged
+from ..numerics.rotations import cross
 from .element import clear
 from .joint import shift_blocks
-from .tangent import (
-    actuators_of,
-    body_of,
-    motion_columns,
-    offset_columns,
-    rows_of,
-)
+from .tangent import actuators_of, body_of, motion_columns, offset_columns, rows_of
 from .tree import JOINT, ROOT
 
 

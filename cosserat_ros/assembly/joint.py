@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arena import matrix, vector
-from ..kernels import inner, merged
-from ..kinematics import coefficients, cross, exponential, rotate, tangent_and_slope
+from ..numerics.arena import matrix, vector
+from ..numerics.kernels import inner, merged
+from ..numerics.rotations import coefficients, cross, exponential, rotate, tangent_and_slope
 from .element import clear, spin
 
 RIGID, ABOUT_AXIS, FREELY = 0, 1, 3  # how a joint turns: so many coordinates

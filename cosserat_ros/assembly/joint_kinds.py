@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InvalidModel, UnknownName
+from ..checks.errors import InvalidModel, UnknownName
 from .joint import ABOUT_AXIS, FREELY, RIGID
 from .layout import JointShape
 

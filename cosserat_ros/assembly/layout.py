@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..actuators import given_efforts, Paths
-from ..arena import Arena, arena
-from ..kernels import address
-from ..strain import Element
+from ..laws.actuators import given_efforts, Paths
+from ..numerics.arena import Arena, arena
+from ..numerics.kernels import address
+from ..rod.discretisation import Element
 from .element import balance, ElementLoads, ElementState, Motion, move, state_size
 from .element_start import Surroundings
 from .element_tangent import tangent_size, vary

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..lie import exp_so3, log_so3
+from ..numerics.lie import exp_so3, log_so3
 from .joint import FREELY
 from .tree import ELEMENT, Tree, Work
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import borrowed, call, inner, kernel, run
+from ..numerics.kernels import borrowed, call, inner, kernel, run
 from .fronts import factorise, solve
 from .tangent import differentiate
 from .tree import residual
@@ -164,7 +164,7 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
         tangent is smaller than this one (Deuflhard's natural monotonicity test).
     code : Procedures
     past : (6, Z) float64
-        History, see `cosserat_ros.integrators`.
+        History, see `cosserat_ros.numerics.integrators`.
     rule : Rule
         Of the step; of statics, `STILL`.
     stop : Stop

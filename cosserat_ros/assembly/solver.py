@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import qr
 
-from ..checked import check_number
-from ..integrators import begin, Rule, Scheme, SCHEMES, STILL
-from ..kernels import address, Direct
-from ..lie import exp_so3
+from ..checks.fields import check_number
+from ..numerics.integrators import begin, Rule, Scheme, SCHEMES, STILL
+from ..numerics.kernels import address, Direct
+from ..numerics.lie import exp_so3
 from .element import ElementLoads, Motion
 from .fronts import factorise, Fronts, solve
 from .joint import FREELY

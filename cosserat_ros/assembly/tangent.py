@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arena import empty, matrix, vector, view
-from ..kernels import call, inner, kernel, merged
-from ..kinematics import cross
-from ..lie import inverse_left_tangent_so3
+from ..numerics.arena import empty, matrix, vector, view
+from ..numerics.kernels import call, inner, kernel, merged
+from ..numerics.lie import inverse_left_tangent_so3
+from ..numerics.rotations import cross
 from .element import clear
 from .element_start import Surroundings
 from .element_tangent import vary

@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..actuators import closure, Drives, Paths
-from ..arena import Arena, matrix, vector, view
-from ..kernels import call, inner, kernel, merged
-from ..kinematics import cross
-from ..strain import Element
+from ..laws.actuators import closure, Drives, Paths
+from ..numerics.arena import Arena, matrix, vector, view
+from ..numerics.kernels import call, inner, kernel, merged
+from ..numerics.rotations import cross
+from ..rod.discretisation import Element
 from .element import balance, ElementLoads, Motion, move, state_in
 from .joint import (
     attach,
@@ -107,7 +107,7 @@ class Couplings(NamedTuple):
 
 
 class Code(NamedTuple):
-    """Addresses of compiled parts of an element, see `cosserat_ros.kernels.remote`."""
+    """Addresses of compiled parts of an element, see `cosserat_ros.numerics.kernels.remote`."""
 
     move: int
     balance: int

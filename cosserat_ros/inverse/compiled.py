@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..actuators import lengths_and_gradients
-from ..kernels import inner, kernel
-from ..kinematics import kinematics, rotate, turn_columns
-from ..newton import apply_inverse, factorise
+from ..engine.newton import apply_inverse, factorise
+from ..laws.actuators import lengths_and_gradients
+from ..numerics.kernels import inner, kernel
+from ..numerics.rotations import rotate
+from ..rod.kinematics import kinematics, turn_columns
 
 
 class Station(NamedTuple):

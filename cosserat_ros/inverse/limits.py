@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..actuators import Drives
-from ..checked import check_number
-from ..errors import InvalidModel, UnknownName
-from ..model import GAS_CONSTANT
-from ..parts import Chamber, Leg, Tendon
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import check_number
+from ..description.parts import Chamber, Leg, Tendon
+from ..laws.actuators import Drives
+from ..simulation.model import GAS_CONSTANT
 from .mechanics import Mechanics
 from .quadratic import Box
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..actuators import Drives, EFFORT
-from ..feeding import Fed
-from ..integrators import begin, STILL
-from ..kernels import Direct
-from ..linearize import reduced, slopes
-from ..newton import CONVERGED, Inverse, newton
-from ..parts import Leg
-from ..sensitivity import LegColumns
-from ..simulator import Simulator
-from ..stability import stands
-from ..system import equations, System, Tangent, unbalance_and_jacobian
+from ..analysis.linearize import reduced, slopes
+from ..analysis.sensitivity import LegColumns
+from ..analysis.stability import stands
+from ..description.parts import Leg
+from ..engine.newton import CONVERGED, Inverse, newton
+from ..engine.system import equations, System, Tangent, unbalance_and_jacobian
+from ..laws.actuators import Drives, EFFORT
+from ..numerics.integrators import begin, STILL
+from ..numerics.kernels import Direct
+from ..simulation.feeding import Fed
+from ..simulation.simulator import Simulator
 from .compiled import actuator_lengths, solve_rows
 
 

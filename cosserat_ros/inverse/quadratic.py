@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import inner, kernel
+from ..numerics.kernels import inner, kernel
 
 DEPENDENT = 1e-22  # of a normal's square, below which it depends on those of active limits
 ROUNDING = 1e-15   # of the quadratic form, relative, that is added to it

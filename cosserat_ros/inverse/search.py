@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels import Direct
+from ..numerics.kernels import Direct
 from .limits import Limits, Measured
 from .mechanics import Mechanics
 from .quadratic import Linear, quadratic_step

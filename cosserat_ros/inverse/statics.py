@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checked import check_number
-from ..errors import InvalidModel, UnknownName
-from ..lie import exp_so3
-from ..robot import Robot
-from ..simulator import SETTLED as SETTLED_LAWS, Simulator
-from ..stability import stability
+from ..analysis.stability import stability
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import check_number
+from ..description.robot import Robot
+from ..numerics.lie import exp_so3
+from ..simulation.simulator import SETTLED as SETTLED_LAWS, Simulator
 from .answers import Answers, Start
 from .compiled import Station
 from .limits import Limits
@@ -47,7 +47,7 @@ class Result(NamedTuple):
     orientation_errors: np.ndarray   # angle still missing, per target; 0 if free [rad]
     iterations: int
     message: str                     # why not; empty if converged and met
-    z: np.ndarray                    # unknowns of the equilibrium, see `cosserat_ros.system`
+    z: np.ndarray                    # unknowns of the equilibrium, see `engine.system`
     R: np.ndarray                    # attitude that the turn of a platform in z is counted from
 
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checked import check_number, check_vector, FARTHEST
-from ..errors import InvalidModel, UnknownName
-from ..kernels import Direct
-from ..lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
-from ..model import Stations
-from ..parts import Pose
-from ..simulator import Simulator
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import check_number, check_vector, FARTHEST
+from ..description.parts import Pose
+from ..numerics.kernels import Direct
+from ..numerics.lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
+from ..rod.stations import Stations
+from ..simulation.simulator import Simulator
 from .compiled import Station, station_motion
 
 HERE = np.eye(4)

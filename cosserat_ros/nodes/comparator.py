@@ -21,18 +21,20 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from cosserat_ros.msg import Alignment, Backbone, Comparison
-
-from ..compare import alignment
-from ..compare.live import IDENTITY, Instant, LiveComparison, Settings
-from ..errors import CosseratError, InvalidModel
-from .comparison_messages import alignment_message, comparison_message, diagnosis
-from .conversions import nanoseconds, time_message
-from .ghost import Ghost
-from .hearing import listen
-from .joints import FORWARDED, Forwarding, JointErrors
-from .marker_places import check_shape, layout, MarkerPlaces, read_places
-from .measurements import (
+from ..checks.errors import CosseratError, InvalidModel
+from ..comparison import alignment
+from ..comparison.live import IDENTITY, Instant, LiveComparison, Settings
+from ..msg import Alignment, Backbone, Comparison
+from .common.conversions import nanoseconds, time_message
+from .common.hearing import listen
+from .common.parameters import declare, Parameter
+from .common.process import run
+from .common.service_calls import full_name
+from .comparing.comparison_messages import alignment_message, comparison_message, diagnosis
+from .comparing.ghost import Ghost
+from .comparing.joints import FORWARDED, Forwarding, JointErrors
+from .comparing.marker_places import check_shape, layout, MarkerPlaces, read_places
+from .comparing.measurements import (
     KINDS,
     Measurements,
     moved,
@@ -40,10 +42,7 @@ from .measurements import (
     SIMULATED_QOS,
     topic_name,
 )
-from .parameters import declare, Parameter
-from .process import run
-from .robot_publisher import LATCHED_QOS, STATE_QOS
-from .service_calls import full_name
+from .simulation.robot_publisher import LATCHED_QOS, STATE_QOS
 
 PARAMETERS = (
     Parameter('simulator', 'simulator', 'node that is the simulated robot, seen from our '

@@ -12,10 +12,9 @@ from typing import Any, Optional
 from rclpy.duration import Duration
 from std_msgs.msg import Float64MultiArray
 
-from cosserat_ros.msg import SolverStatus, Target
-from cosserat_ros.srv import SolveInverseStatics
-
-from .asking import (
+from ..msg import SolverStatus, Target
+from ..srv import SolveInverseStatics
+from .common.asking import (
     Client,
     finite,
     make_parser,
@@ -26,7 +25,7 @@ from .asking import (
     run_client,
     tip_loads,
 )
-from .conversions import fill_quaternion, fill_xyz
+from .common.conversions import fill_quaternion, fill_xyz
 
 ARRIVAL = 2.0  # [s] that a command may take to arrive
 

@@ -20,24 +20,23 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from visualization_msgs.msg import MarkerArray
 
-from cosserat_ros.msg import RobotInfo, SolverStatus
-from cosserat_ros.srv import Linearize, SolveInverseStatics
-
-from ..checked import check_vector
-from ..errors import CosseratError, InvalidModel
-from ..resolved_rate import ResolvedRate, SwingDamper
-from ..tip_path import eased_time, SHAPES, TipPath
-from .checked_messages import check_robot
-from .complaints import Complaints
-from .conversions import fill_xyz, nanoseconds, xyz
-from .hearing import listen
+from ..checks.errors import CosseratError, InvalidModel
+from ..checks.fields import check_vector
+from ..control.resolved_rate import ResolvedRate, SwingDamper
+from ..control.tip_path import eased_time, SHAPES, TipPath
+from ..msg import RobotInfo, SolverStatus
+from ..srv import Linearize, SolveInverseStatics
+from .common.checked_messages import check_robot
+from .common.complaints import Complaints
+from .common.conversions import fill_xyz, nanoseconds, xyz
+from .common.hearing import listen
+from .common.parameters import declare, Parameter
+from .common.process import run
+from .common.service_calls import full_name, ServiceCalls
+from .following.path_markers import path_markers
+from .following.reach import OutOfReach, Reach
 from .page.ranges import slider_range
-from .parameters import declare, Parameter
-from .path_markers import path_markers
-from .process import run
-from .reach import OutOfReach, Reach
-from .robot_publisher import LATCHED_QOS, STATE_QOS
-from .service_calls import full_name, ServiceCalls
+from .simulation.robot_publisher import LATCHED_QOS, STATE_QOS
 
 PARAMETERS = (
     Parameter('simulator', 'simulator', 'node that is the robot, seen from our namespace'),

@@ -22,11 +22,11 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from ..errors import CosseratError
-from .definitions import message_class, UnknownType
-from .feeds import matching_qos, same_service
-from .parameters import declare, Parameter
-from .process import run
+from ..checks.errors import CosseratError
+from .common.definitions import message_class, UnknownType
+from .common.parameters import declare, Parameter
+from .common.process import run
+from .page.feeds import matching_qos, same_service
 
 PARAMETERS = (
     Parameter('folder', 'recordings', 'folder that the recording is put into; made if need be'),
@@ -56,7 +56,7 @@ class Recorder(Node):
         declare(self, PARAMETERS)
         if importlib.util.find_spec('rosbags') is None:
             raise CannotRecord('the recorder needs rosbags, which is not installed: see README.md')
-        from .recording import Recording  # it needs rosbags
+        from .common.recording import Recording  # it needs rosbags
         self._wanted = self._topics_asked_for()
         name = self._value('name') or f'{datetime.now():%Y_%m_%d-%H_%M_%S}'
         path = (Path(self._value('folder')) / name).expanduser().absolute()

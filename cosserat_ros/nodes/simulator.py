@@ -19,20 +19,20 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.timer import Timer
 
-from .. import simulator
-from ..errors import InvalidModel, UnknownName
-from ..robot import load
-from .commands import CommandTopics
-from .diagnostics import Diagnostics, RATE
-from .frames import RobotFrames
-from .long_work import LongWork
-from .parameters import declare, Parameter
-from .process import run
-from .publishing import Publishing
-from .robot_publisher import RobotPublisher
-from .services import Services
-from .stepping import Stepper
-from .threads import describe
+from ..checks.errors import InvalidModel, UnknownName
+from ..description.robot import load
+from ..simulation import simulator
+from .common.parameters import declare, Parameter
+from .common.process import run
+from .common.threads import describe
+from .simulation.commands import CommandTopics
+from .simulation.diagnostics import Diagnostics, RATE
+from .simulation.frames import RobotFrames
+from .simulation.long_work import LongWork
+from .simulation.publishing import Publishing
+from .simulation.robot_publisher import RobotPublisher
+from .simulation.services import Services
+from .simulation.stepping import Stepper
 
 SWITCH_INTERVAL = 2e-4  # [s] that a thread may keep others from Python: a part of a fast step
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from cosserat_ros.srv import SolveStatics
-
-from .asking import (
+from ..srv import SolveStatics
+from .common.asking import (
     actuator_command,
     actuator_value,
     Client,

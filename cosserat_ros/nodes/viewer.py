@@ -34,21 +34,30 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-from cosserat_ros.msg import RobotInfo
-
-from ..errors import CosseratError
-from .checked_messages import check_robot
-from .complaints import Complaints
-from .driver import Driver
-from .feeds import ALWAYS, DEPTH, DRAWN, Feed, joint_rows, matching_qos, same_service, SEEN, title
-from .frame_tree import FrameTree, plain_name
-from .hearing import decode
-from .message_reader import read_transforms
+from ..checks.errors import CosseratError
+from ..msg import RobotInfo
+from .common.checked_messages import check_robot
+from .common.complaints import Complaints
+from .common.frame_tree import FrameTree, plain_name
+from .common.hearing import decode
+from .common.parameters import declare, Parameter
+from .common.process import run
+from .common.threads import describe
 from .page import Page
+from .page.driver import Driver
+from .page.feeds import (
+    ALWAYS,
+    DEPTH,
+    DRAWN,
+    Feed,
+    joint_rows,
+    matching_qos,
+    same_service,
+    SEEN,
+    title,
+)
 from .page.guard import Guard, is_this_machine
-from .parameters import declare, Parameter
-from .process import run
-from .threads import describe
+from .page.message_reader import read_transforms
 
 PARAMETERS = (
     Parameter('host', '127.0.0.1', 'address to listen on [-]; 0.0.0.0 lets other machines in, who '

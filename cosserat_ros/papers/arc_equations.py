@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cosserat_ros.kernels import kernel
+from ..numerics.kernels import kernel
 
 P, H, N, M, Q, W = 0, 3, 7, 10, 13, 16  # where in y the letters begin
 STATES = 19
@@ -52,7 +52,7 @@ class ArcModel(NamedTuple):
     compliance : (2 N + 1, 6) float64
         Diagonal of ``(K + c0 B)^-1``, [1/N] and [1/(N m^2)]; 0 for strains that do not occur.
     damping, inertia, rest : (2 N + 1, 6) float64
-        As the methods of `cosserat_ros.rod.Rod`.
+        As the methods of `cosserat_ros.description.rod.Rod`.
     gravity : (3,) float64
         World frame [m/s^2].
     drag : (3,) float64

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import simpson
 
-from cosserat_ros.checked import (
+from ..checks.errors import InvalidModel
+from ..checks.fields import (
     check_number,
     check_vector,
     Checked,
@@ -26,10 +27,9 @@ from cosserat_ros.checked import (
     number,
     vector,
 )
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.lie import matrix_from_quaternion, quaternion_from_matrix
-from cosserat_ros.papers.arc_equations import ArcModel, H, HISTORY, N, P, Q, STATES
-from cosserat_ros.rod import Rod
+from ..description.rod import Rod
+from ..numerics.lie import matrix_from_quaternion, quaternion_from_matrix
+from .arc_equations import ArcModel, H, HISTORY, N, P, Q, STATES
 
 SCHEMES = ('backward_euler', 'bdf2', 'bdf3', 'bdf_alpha', 'trapezoidal')
 

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosserat_ros.kernels import kernel
-from cosserat_ros.papers.arc_equations import (
+from ..numerics.kernels import kernel
+from .arc_equations import (
     arc_derivative,
     arc_tangent,
     ArcModel,
@@ -45,7 +45,7 @@ from cosserat_ros.papers.arc_equations import (
     substitute_back,
     UNKNOWNS,
 )
-from cosserat_ros.papers.cantilever import Cantilever, CantileverSimulator, Solution, Status
+from .cantilever import Cantilever, CantileverSimulator, Solution, Status
 
 CLAMPED = STATES - UNKNOWNS  # states given at the base
 MAX_TURN = 0.5  # of the quaternions in one of Newton's steps: a radian

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidModel
-from ..robot import MountedRod, Robot
-from ..routing import Parallel
+from ..checks.errors import InvalidModel
+from ..description.robot import MountedRod, Robot
+from ..description.routing import Parallel
 from .cantilever import Cantilever
 from .fluidic_robot import Chamber, FluidicRobot
 from .parallel_robot import ParallelRobot

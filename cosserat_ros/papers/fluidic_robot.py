@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cosserat_ros.checked import Checked, choice, number, vector
-from cosserat_ros.errors import UnknownName
-from cosserat_ros.kernels import kernel
-from cosserat_ros.papers.arc_equations import (
+from ..checks.errors import UnknownName
+from ..checks.fields import Checked, choice, number, vector
+from ..numerics.kernels import kernel
+from .arc_equations import (
     _add,
     _cross,
     _dot,
@@ -41,15 +41,9 @@ from cosserat_ros.papers.arc_equations import (
     STATES,
     UNKNOWNS,
 )
-from cosserat_ros.papers.cantilever import Cantilever
-from cosserat_ros.papers.shooting import _add_scaled
-from cosserat_ros.papers.shooting_robot import (
-    ActuatedRod,
-    at_stages,
-    NO_BODY,
-    Shooter,
-    TipBody,
-)
+from .cantilever import Cantilever
+from .shooting import _add_scaled
+from .shooting_robot import ActuatedRod, at_stages, NO_BODY, Shooter, TipBody
 
 GAS_CONSTANT = 8.314  # [J/(mol K)], as in section 5.3.3
 VOLUMES = STATES  # where in y the chambers' volumes begin

@@ -15,28 +15,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosserat_ros.errors import InvalidModel
-from cosserat_ros.lie import exp_so3, log_so3
-from cosserat_ros.papers.arc_equations import (
-    _rotation,
-    H,
-    HISTORY,
-    N,
-    P,
-    Q,
-    STATES,
-    UNKNOWNS,
-)
-from cosserat_ros.papers.cantilever import Cantilever, Status
-from cosserat_ros.papers.shooting import shoot as shoot_rod
-from cosserat_ros.papers.shooting_robot import (
-    _cross,
-    at_stages,
-    checked,
-    Shooter,
-    ShootingRobot,
-    TipBody,
-)
+from ..checks.errors import InvalidModel
+from ..numerics.lie import exp_so3, log_so3
+from .arc_equations import _rotation, H, HISTORY, N, P, Q, STATES, UNKNOWNS
+from .cantilever import Cantilever, Status
+from .shooting import shoot as shoot_rod
+from .shooting_robot import _cross, at_stages, checked, Shooter, ShootingRobot, TipBody
 
 RK4 = 4
 PLATFORM = 18  # p_e, R_e, v_e, w_e: what of the platform has a history, world frame

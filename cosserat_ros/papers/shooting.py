@@ -26,9 +26,9 @@ import math
 
 import numpy as np
 
-from cosserat_ros.errors import UnknownName
-from cosserat_ros.kernels import kernel
-from cosserat_ros.papers.arc_equations import (
+from ..checks.errors import UnknownName
+from ..numerics.kernels import kernel
+from .arc_equations import (
     arc_derivative,
     arc_tangent,
     ArcModel,
@@ -41,7 +41,7 @@ from cosserat_ros.papers.arc_equations import (
     substitute_back,
     UNKNOWNS,
 )
-from cosserat_ros.papers.cantilever import Cantilever, CantileverSimulator, Solution, Status
+from .cantilever import Cantilever, CantileverSimulator, Solution, Status
 
 INTEGRATORS = {'euler': 1, 'rk4': 4}
 DAMPING = 1e-2  # at the start of each solution

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cosserat_ros.checked import check_number, check_vector, Checked, number, vector
-from cosserat_ros.errors import UnknownName
-from cosserat_ros.papers.arc_equations import _rotation, H, P, Q, STATES, W
-from cosserat_ros.papers.cantilever import Cantilever, Coefficients, Status
-from cosserat_ros.papers.shooting import cubic, linear
+from ..checks.errors import UnknownName
+from ..checks.fields import check_number, check_vector, Checked, number, vector
+from .arc_equations import _rotation, H, P, Q, STATES, W
+from .cantilever import Cantilever, Coefficients, Status
+from .shooting import cubic, linear
 
 INCREMENT = 1e-7  # of the forward differences, relative to the scales
 SMALLEST_STEP = 1e-4  # of Newton's step, before it is given up

@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cosserat_ros.checked import check_number
-from cosserat_ros.errors import InvalidModel, UnknownName
-from cosserat_ros.kernels import kernel
-from cosserat_ros.papers.arc_equations import (
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import check_number
+from ..numerics.kernels import kernel
+from .arc_equations import (
     _absolute,
     _add,
     _cross,
@@ -52,15 +52,9 @@ from cosserat_ros.papers.arc_equations import (
     UNKNOWNS,
     W,
 )
-from cosserat_ros.papers.cantilever import Cantilever
-from cosserat_ros.papers.shooting import _add_scaled
-from cosserat_ros.papers.shooting_robot import (
-    ActuatedRod,
-    at_stages,
-    NO_BODY,
-    Shooter,
-    TipBody,
-)
+from .cantilever import Cantilever
+from .shooting import _add_scaled
+from .shooting_robot import ActuatedRod, at_stages, NO_BODY, Shooter, TipBody
 
 V, U, LENGTHS = 7, 10, STATES  # in y, where a plain rod has n and m; and after it
 MOST, SMALL = 20, 1e-8  # iterations at a piece's beginning, and update after which it is enough
@@ -127,7 +121,7 @@ class TendonModel(NamedTuple):
     gravity, drag : (3,) float64
         World frame [m/s^2]; diagonal of C in eq. (3) [kg/m^2].
     inertia : (rows, 6) float64
-        As of `cosserat_ros.rod.Rod`.
+        As of `cosserat_ros.description.rod.Rod`.
     K, K_s, B, B_s, rest, rest_s : (rows, 6) float64
         Stiffness, damping, rest strain, and their derivatives in arc length.
     r : (tendons, rows, 9) float64

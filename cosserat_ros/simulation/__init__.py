@@ -1,1 +1,1 @@
-"""From a robot's description to an assembly."""
+"""Robots in time: a description becomes a simulator."""

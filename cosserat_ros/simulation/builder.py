@@ -2,8 +2,8 @@
 A robot's description as an assembly: the one place that knows both.
 
 Rods grow out of base_link, which is the ground here; legs end on the platform, a free body. What
-acts on rods comes as the stacked arrays of :mod:`cosserat_ros.model`, and is put where the
-elements have it.
+acts on rods comes as the stacked arrays of :mod:`cosserat_ros.simulation.model`, and is put where
+the elements have it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..actuators import Drives
 from ..assembly.assembly import Assembly, Attachment, GROUND, RigidBody, RodPart
 from ..assembly.joint_kinds import JointKind
 from ..assembly.solver import AssemblySolver
-from ..equations import Loads
-from ..feeding import Fed
-from ..integrators import SCHEMES
-from ..model import Model
-from ..parts import Leg
+from ..description.parts import Leg
+from ..engine.equations import Loads
+from ..laws.actuators import Drives
+from ..numerics.integrators import SCHEMES
+from .feeding import Fed
+from .model import Model
 
 PLATFORM = 'platform'
 

@@ -1,7 +1,7 @@
 """
 Markers as geometry: what is wrong with them, where they are in the fixed frame, and their meshes.
 
-Plain numpy, not `cosserat_ros.lie`: a page that any source may feed does not wait for a compiler.
+Plain numpy, not `numerics.lie`: a page that any source may feed does not wait for a compiler.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import re
 from typing import Any, Optional
 from urllib.parse import parse_qs, urlsplit
 
-from ...errors import CosseratError
+from ...checks.errors import CosseratError
 
 NAME = r'(localhost|127(\.\d{1,3}){3}|\[?::1\]?)'
 PORT = r'(:\d{1,5})?'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ...errors import CosseratError
+from ...checks.errors import CosseratError
 from .scene import round_length
 
 SHOWN = {  # unit of a command: unit on the page, and its size

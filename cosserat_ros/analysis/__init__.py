@@ -1,0 +1,1 @@
+"""What follows from the equations of a robot: sensitivities, linear models, stability."""

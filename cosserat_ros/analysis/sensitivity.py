@@ -1,0 +1,159 @@
+"""
+How the equations of a robot change with commands and loads: exact columns, nothing differenced.
+
+With r(z, command, wrench) = 0 and its tangent K, ``dz = -K^-1 (dr/dcommand dcommand + ...)``. A
+wrench enters linearly, and its column is minus the transpose of the motion that it works on: the
+Jacobian of any station comes from there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..description.parts import Chamber, Leg, Tendon
+from ..engine.system import equations, System, Tangent, unbalance_and_jacobian
+from ..laws.actuators import EFFORT, GAS, LENGTH
+from ..simulation.model import GAS_CONSTANT
+from ..simulation.simulator import Simulator
+
+
+def tangent(sim: Simulator) -> np.ndarray:
+    """Return the static tangent dr/dz at the present instant, square."""
+    still = np.zeros(sim.solver.z.size)
+    return sim.coupled(
+        unbalance_and_jacobian(sim.system(), sim.solver.z, still, still, 0.0, 0.0)[1])
+
+
+def command_columns(sim: Simulator) -> np.ndarray:
+    """Return dr/dcommand at the present instant, (unknowns, actuators), in described units."""
+    system, z = sim.system(), sim.solver.z
+    columns = np.zeros((z.size, len(sim.robot.actuators)))
+    lengths, drives = sim.solver.lengths(), system.drives
+    fed = _leg_columns(sim, system) if sim.robot.legs else columns.T
+    for j, (name, actuator) in enumerate(sim.robot.actuators.items()):
+        at = sim.model.places[name]
+        if isinstance(actuator, Leg):
+            columns[:, j] = fed[at.rod]
+            continue
+        row = sim.solver.effort_places[at]
+        gap = lengths[at] - drives.command[at] - drives.compliance[at] * z[row]
+        slack = drives.pulls[at] and z[row] + drives.scale[at] * gap < 0.0
+        slope = {
+            EFFORT: -1.0,
+            LENGTH: 0.0 if slack else drives.scale[at],
+            GAS: -1.0 / (lengths[at] + drives.dead[at]),
+        }[int(drives.kind[at])]
+        columns[row, j] = slope * _unit(actuator)
+    return columns
+
+
+def _unit(actuator: Tendon | Chamber) -> float:
+    """Return the change of a command of `Drives` with the described one."""
+    if isinstance(actuator, Chamber):
+        return {'pressure': -1.0, 'volume': 1.0,
+                'amount': GAS_CONSTANT * actuator.temperature}[actuator.command]
+    return 1.0 if actuator.command == 'tension' else -1.0
+
+
+def _leg_columns(sim: Simulator, system: System) -> np.ndarray:
+    """Return dr/dlength of each rod at the present instant, (k, unknowns)."""
+    legs, z = LegColumns(sim), sim.solver.z
+    return legs.columns(z, sim.leg_lengths, legs.weights(system, z, unbalance(system, z)))
+
+
+class LegColumns:
+    """
+    How the equations change with the lengths of legs.
+
+    With lam = 1 + (L - L_0) / L_1: elastic forces by ``d/dlam [K / lam (xi_k - lam xi*)] =
+    -K / lam^2 xi_k``, weight in proportion to lam.
+    """
+
+    def __init__(self, sim: Simulator) -> None:
+        self._model, self._places = sim.model, sim.solver.q_places
+        own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(sim.model.rods)
+        self._own = self._places[:, :1] + np.arange(own)  # (k, B) unknowns of each rod
+        self._rods = np.arange(len(self._places))[:, None]
+        self._first = np.array([
+            sim.robot.rods[name].segments[0].length for name in sim.model.names])
+        self._rest_force = np.array([
+            np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
+            for d, stress in zip(sim.model.rods, sim.model.feeding.parts.stress)])
+
+    def weights(self, system: System, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """
+        Return the change of the equations r at z as the fed parts of all rods grow by lam = 1.
+
+        A rod's weight is in its own equations only, so that all can be made heavier at once.
+        """
+        inertia = system.rods.inertia + self._model.feeding.parts.inertia
+        heavier = system._replace(rods=system.rods._replace(inertia=inertia))
+        return unbalance(heavier, z) - r
+
+    def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
+        fed, lam = self._model.feeding.parts, self._model.feeding.stretches(lengths)
+        columns, q = np.zeros((lengths.size, z.size)), self._places
+        columns[self._rods, self._own] = weights[self._own]
+        elastic = (fed.elastic @ z[q][:, :, None])[:, :, 0] + self._rest_force
+        columns[self._rods, q] -= elastic / lam[:, None] ** 2
+        return columns / self._first[:, None]
+
+
+def unbalance(
+    system: System, z: np.ndarray, z_t: np.ndarray | None = None, z_tt: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return what must be zero; in statics, if no rates and accelerations are given."""
+    still = np.zeros(z.size)
+    k, P = system.rods.s.shape[0], 6 * system.platform.moves
+    B, r = (z.size - P) // k, np.empty(z.size)
+    equations(system, z, still if z_t is None else z_t, still if z_tt is None else z_tt,
+              0.0, 0.0, False, r, Tangent(
+                  np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6))))
+    return r
+
+
+def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = None) -> np.ndarray:
+    """
+    Return dr/dwrench, (unknowns, 6), of force and moment at a station, axes of base_link.
+
+    The platform's centre of mass, or the end of the only rod, if no rod is named.
+    """
+    if sim.robot.platform is not None and rod is None:
+        columns = np.zeros((sim.solver.z.size, 6))
+        columns[-6:] = -np.eye(6)
+        return columns
+    place = sim.model.place(rod, at)
+    system, z = sim.system(), sim.solver.z
+    none = unbalance(system, z)
+    changes = []
+    for unit in np.eye(6):
+        loads = system.loads._replace(
+            end_force=system.loads.end_force.copy(), end_moment=system.loads.end_moment.copy(),
+            line_force=system.loads.line_force.copy(),
+            line_moment=system.loads.line_moment.copy())
+        sim.model.add_wrench(loads, place, unit)
+        changes.append(unbalance(system._replace(loads=loads), z) - none)
+    return np.array(changes).T
+
+
+def station_jacobian(
+    sim: Simulator, rod: str | None = None, at: float | None = None,
+) -> np.ndarray:
+    """Return the motion of a station with z, (6, unknowns): position, rotation (base_link)."""
+    columns = -wrench_columns(sim, rod, at).T
+    columns[:, ~sim.solver.moves] = 0.0
+    return columns
+
+
+def command_jacobian(
+    sim: Simulator, rod: str | None = None, at: float | None = None,
+) -> np.ndarray:
+    """Return the static motion of a station with each command, (6, actuators)."""
+    return -station_jacobian(sim, rod, at) @ np.linalg.solve(tangent(sim), command_columns(sim))
+
+
+def compliance(sim: Simulator, rod: str | None = None, at: float | None = None) -> np.ndarray:
+    """Return the static motion of a station with force and moment there, (6, 6)."""
+    columns = wrench_columns(sim, rod, at)
+    return -station_jacobian(sim, rod, at) @ np.linalg.solve(tangent(sim), columns)

@@ -1,0 +1,169 @@
+r"""
+Whether an equilibrium is stable, how nearly it is not, and what would go.
+
+An equilibrium is stable if its potential energy is least there among all neighbours that the
+constraints allow: if the stiffness ``K_r = N^T K N`` of the independent coordinates, efforts and
+reactions removed as in `analysis.linearize`, is positive definite. Reactions count in K
+by the curvature of what they hold: that is what buckles a rod between two clamps. Whether efforts
+are given matters too: a tendon of given length, or gas of given amount, adds a stiffness that is
+never negative, and one of given effort does not.
+
+K_r is measured by what it is without load, ``E_r``: that of strains and closed drives alone. The
+least eigenvalue of ``K_r v = margin E_r v`` is 1 at rest, 0 where the equilibrium is lost, and
+independent of the choice of coordinates. An Euler column has margin = 1 - P / P_critical.
+
+Of dry friction a bristle that is bent less than its limit is a spring. One at its limit yields if
+it is pushed on and is a spring if it is pushed back: here it yields whichever way, which is the
+least that friction can do (Hill's criterion). A positive margin then holds for every way to be
+pushed, and a negative one may be too strict, if those that yield would not all go the same way.
+
+Moments along fixed axes have no potential in space, and K_r is then not symmetric. Its symmetric
+part is judged: a positive margin still excludes that the robot diverges, but not that it
+flutters, for which see the eigenvalues of `linearize`; a negative one may be too strict. The
+`asymmetry` tells how far this goes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engine.solver import SystemSolver
+from ..engine.system import System
+from ..rod.kinematics import kinematics
+from ..simulation.simulator import Simulator
+from .linearize import (
+    constrained,
+    reduced,
+    singular_states_named,
+    Slopes,
+    slopes,
+    without_soft_efforts,
+)
+
+LOOSE = 1e-9  # part of the inertia that stands in for stiffness where a robot at rest has none
+
+
+class Stability(NamedTuple):
+    """Of an equilibrium."""
+
+    stable: bool
+    margin: float             # least eigenvalue of the stiffness over that without load [-]
+    ways: int                 # to fall: negative eigenvalues
+    squared_frequency: float  # least eigenvalue of the stiffness over the inertia [rad^2/s^2]
+    mode: np.ndarray          # (unknowns,) change of the coordinates that would go first
+    asymmetry: float          # of the stiffness, over that without load; 0: has a potential [-]
+
+
+def assess(solver: SystemSolver, system: System) -> Stability:
+    """
+    Return the stability of a solver's present state, an equilibrium of the system.
+
+    Parameters
+    ----------
+    solver : SystemSolver
+        Of bases that are held or moved, not free.
+    system : System
+        With the loads and drives of the equilibrium, see `SystemSolver.system`.
+
+    Raises
+    ------
+    SingularState
+        If it cannot be judged.
+
+    """
+    still = np.zeros(solver.z.size)
+    tangents = slopes(system, solver.z, still, still)
+    return _assessed(solver, tangents, tangents.stiffness, system.rods.elastic)
+
+
+def stability(sim: Simulator) -> Stability:
+    """
+    Return the stability of a robot where `Simulator.statics` has brought it.
+
+    Raises
+    ------
+    SingularState
+        If it cannot be judged.
+
+    """
+    solver, still = sim.solver, np.zeros(sim.solver.z.size)
+    tangents = slopes(sim.system(yields=True), solver.z, still, still)
+    return _assessed(
+        solver, tangents._replace(stiffness=sim.coupled(tangents.stiffness)),
+        sim.chords.coupled(tangents.stiffness), sim.model.feeding.fed(sim.leg_lengths).elastic)
+
+
+def stands(K: np.ndarray, solver: SystemSolver) -> bool:
+    """Return whether an equilibrium with the static tangent K is stable: `assess`, in short."""
+    try:
+        K_r = constrained(K, solver.moves)
+        np.linalg.cholesky(0.5 * (K_r + K_r.T))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+@singular_states_named()
+def _assessed(
+    solver: SystemSolver, tangents: Slopes, closed: np.ndarray, elastic: np.ndarray,
+) -> Stability:
+    """Return the stability by tangents; `closed` drives and `elastic` strains (k, n, n) are E."""
+    part = reduced(tangents, solver.moves)
+    K = 0.5 * (part.stiffness + part.stiffness.T)
+    N = part.basis[solver.moves]
+    E = N.T @ _unloaded(solver, closed, elastic) @ N
+    E = 0.5 * (E + E.T)
+    root = _inverse_root(E)
+    values, modes = np.linalg.eigh(root.T @ K @ root)
+    skew = root.T @ (part.stiffness - K) @ root
+    return Stability(
+        bool(values[0] > 0.0), float(values[0]), int(np.sum(values < 0.0)),
+        float(part.squares[0]), part.basis @ root @ modes[:, 0], float(np.linalg.norm(skew, 2)))
+
+
+def _unloaded(solver: SystemSolver, closed: np.ndarray, elastic: np.ndarray) -> np.ndarray:
+    """Return the stiffness of strains and closed drives alone, (coordinates, coordinates)."""
+    moves, bare = solver.moves, closed.copy()
+    bare[np.ix_(moves, moves)] = 0.0
+    for i, places in enumerate(solver.q_places):
+        bare[np.ix_(places, places)] = elastic[i]
+    return without_soft_efforts(bare, moves, np.zeros((moves.size, 0)))[0]
+
+
+def _inverse_root(E: np.ndarray) -> np.ndarray:
+    """Return T with T^T E T = 1; a little inertia, here 1, is added where E is singular."""
+    try:
+        L = np.linalg.cholesky(E)
+    except np.linalg.LinAlgError:
+        L = np.linalg.cholesky(E + LOOSE * np.trace(E) / len(E) * np.eye(len(E)))
+    return np.linalg.inv(L).T
+
+
+def displacements(sim: Simulator, mode: np.ndarray) -> dict[str, np.ndarray]:
+    """
+    Return how a change of the unknowns moves the stations of all rods, seen from base_link.
+
+    Parameters
+    ----------
+    sim : Simulator
+    mode : (unknowns,) array
+        For example `Stability.mode`; the last six are position and turn of a platform.
+
+    Returns
+    -------
+    displacements : dict of str to (stations, 3) array
+        By rod; the largest of all has length 1.
+
+    """
+    moved = {}
+    for i, name in enumerate(sim.model.names):
+        base, still = sim.solver.base(i), np.zeros(3)
+        base = base._replace(Om=still, p_t=still, Om_t=still, p_tt=still)
+        x = kinematics(sim.solver.rods[i], base, sim.solver.q[i], mode[sim.solver.q_places[i]],
+                       np.zeros(sim.solver.n))
+        moved[name] = sim.stations[i].shape(
+            x._replace(p=x.p_t, p_end=x.p_end_t), base.R, still).poses[:, :3, 3]
+    largest = max(np.linalg.norm(rod, axis=1).max() for rod in moved.values())
+    return {name: rod / (largest or 1.0) for name, rod in moved.items()}

@@ -1,0 +1,1 @@
+"""Parameters of robots fitted to recordings."""

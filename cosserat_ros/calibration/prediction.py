@@ -1,0 +1,470 @@
+r"""
+What a model says of a recording, and how that changes with the model's parameters.
+
+Each state follows from the one before by equations ``r(z, past, p) = 0`` with the tangent K, so
+that the sensitivity of the state follows too, by the implicit function theorem:
+
+    dz/dp = -K^-1 (dr/dp + dr/dpast dpast/dp)
+
+K is the engine's own, exact. What is in brackets is a partial derivative, at fixed z: the residual
+alone of models with p a little more and a little less (and their pasts that much different) is
+evaluated at the z of the model, by central differences. Nothing is solved for that, so it is exact
+to rounding (about nine digits), however nonlinear the robot is. The same holds for the change of a
+measured point with p at fixed z. Steps in time carry the history's sensitivity along: the tangent
+of the discrete motion.
+
+Robots with dry friction of tendons have a memory that the engine does not differentiate: their
+predictions are differenced as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..analysis.sensitivity import station_jacobian, tangent, unbalance
+from ..checks.errors import CosseratError, InvalidModel
+from ..comparison.maps import MeasuredChannel, RecordingMap
+from ..comparison.recordings import Recording
+from ..description.robot import Robot
+from ..engine.system import System, unbalance_and_jacobian
+from ..numerics.integrators import begin, Rule
+from ..rod.stations import Stations
+from ..simulation.simulator import Load, Simulator
+from .parameters import Fitted, ParameterSet
+
+PART = 1e-6     # of a parameter's size, by which it is changed for derivatives
+COARSE = 1e-4   # likewise, where whole predictions are differenced
+SMOOTH = 1e-9   # tolerance of steps, as strain: errors must not look like sensitivities
+GRADED = 40     # times as many steps in the first sample after a release
+MOST_STEPS = 2_000_000  # in time, of a recording: more is a mistake in its times
+
+
+class NotDifferentiable(CosseratError):
+    """A prediction whose sensitivities the engine cannot carry along, for the reason given."""
+
+
+class TooLong(CosseratError):
+    """A recording of more time than can be simulated; the message names it and its longest gap."""
+
+
+class Prediction(NamedTuple):
+    """What a model says of a recording of T samples of M points."""
+
+    positions: np.ndarray         # (T, M, 3) seen from the parent frame [m]
+    jacobian: np.ndarray          # (T, M, 3, n) with the parameters; n = 0 if not asked for
+    solved: np.ndarray            # (T,) bool; where it is not, the last state is told
+    seconds: float                # per sample
+
+    @property
+    def failed(self) -> int:
+        """How many samples were not solved."""
+        return int((~self.solved).sum())
+
+
+class _Point:
+    """A measured point on a simulated robot."""
+
+    def __init__(self, sim: Simulator, channel: MeasuredChannel) -> None:
+        self._sim, self._channel = sim, channel
+        self._base = sim.robot.base.matrix()
+        self._rod = None if channel.at is None else sim.robot.rod_name(channel.rod)
+        if self._rod is not None:
+            self._index = sim.model.names.index(self._rod)
+            self._stations = Stations(sim.model.rods[self._index], np.array([channel.at]))
+
+    def position(self) -> np.ndarray:
+        """Return where it is, seen from the parent frame, (3,) [m]."""
+        pose = self._pose()
+        here = pose[:3, :3] @ self._channel.offset + pose[:3, 3]
+        return self._base[:3, :3] @ here + self._base[:3, 3]
+
+    def _pose(self) -> np.ndarray:
+        """Return the pose of the frame that it is seen from, in base_link, (4, 4)."""
+        if self._rod is None:
+            return self._sim.tip_pose()
+        base = self._sim.solver.base(self._index)
+        return self._stations.shape(
+            self._sim.solver.state(self._index), base.R, base.p).poses[0]
+
+    def jacobian(self) -> np.ndarray:
+        """Return how it moves with z, (3, unknowns)."""
+        sim = self._sim
+        if self._rod is not None:
+            motion = station_jacobian(sim, self._rod, self._channel.at)
+            foot = self._pose()[:3, 3]
+        elif sim.robot.platform is not None:
+            motion, foot = station_jacobian(sim), sim.solver.platform.p
+        else:
+            rod = sim.robot.rod_name(sim.robot.tip.rod)
+            motion = station_jacobian(sim, rod)
+            foot = sim.solver.state(sim.model.names.index(rod)).p_end[-1]
+        R, p = self._base[:3, :3], self._base[:3, 3]
+        arm = R.T @ (self.position() - p) - foot
+        return R @ (motion[:3] + np.cross(motion[3:].T, arm).T)
+
+
+class _Follower:
+    """A model that is led through a recording."""
+
+    def __init__(self, fitted: Fitted, recording: Recording) -> None:
+        self.sim = Simulator(as_told(fitted.robot, fitted.channels))
+        self.sim.solver.tolerance = SMOOTH
+        self.roots = self.sim.hysteresis.roots  # of the rods' bristles, before the last sample
+        self._commands = recording.commands(fitted.channels)
+        if not np.isfinite(self._commands).all():
+            raise InvalidModel('commands', self._commands, 'finite by their scales and offsets')
+        self._channels = fitted.channels
+        self._names = list(fitted.channels.commands)
+        self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]
+        # Without these, only commands change from sample to sample; and the bristles of the rods,
+        # which `unbalance` adds.
+        self._fixed = not (self.sim.robot.legs or self.sim.friction.acts or self.sim.chords)
+        self._system: System | None = None
+
+    def tell(self, k: int) -> None:
+        """Give the commands of a sample, limits or not: what was measured has been done."""
+        self.sim.commands.update(zip(self._names, self._commands[k].tolist()))
+
+    def hold(self) -> None:
+        """Let the wrenches act that hold the robot before a motion."""
+        self.sim.set_loads({name: Load(np.array(held.wrench), held.rod, held.at)
+                            for name, held in self._channels.held.items()})
+        self._system = None
+
+    def release(self) -> None:
+        """Let go."""
+        self.sim.set_loads({})
+        self._system = None
+
+    def start(self) -> None:
+        """Begin to move, with the acceleration that the loads ask for."""
+        self.sim.system()  # rods as they are now
+        self.sim.solver.start(self.sim.loads)
+
+    def unbalance(
+        self, z: np.ndarray, R: np.ndarray, z_t: np.ndarray | None = None,
+        z_tt: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what must be zero at z and its rates, with the platform's attitude R."""
+        sim = self.sim
+        if not self._fixed:
+            sim.stand(z, R)
+            return unbalance(sim.system(), z, z_t, z_tt)
+        if self._system is None:
+            sim.stand(z, R)
+            system, free = sim.system(), sim.model.feeding.fed(sim.leg_lengths)
+            self._system = system._replace(
+                rods=system.rods._replace(elastic=free.elastic),
+                loads=system.loads._replace(stress=sim.loads.stress + free.stress))
+        system = self._system._replace(drives=sim.model.drives(sim.commands))
+        return unbalance(system, z, z_t, z_tt) + sim.hysteresis.force(z)
+
+    def tangent(self) -> np.ndarray:
+        """Return the static tangent of the last sample, square."""
+        after, self.sim.hysteresis.roots = self.sim.hysteresis.roots, self.roots
+        K = tangent(self.sim)
+        self.sim.hysteresis.roots = after
+        return K
+
+    def statics(self) -> bool:
+        """Go to the equilibrium of the present commands; tell whether it was found."""
+        self.roots = self.sim.hysteresis.roots
+        return self.sim.statics().converged or self.sim.statics(from_rest=True).converged
+
+    def positions(self) -> np.ndarray:
+        """Return where the points are, (M, 3) [m]."""
+        return np.array([point.position() for point in self._points])
+
+    def jacobian(self) -> np.ndarray:
+        """Return how they move with z, (M, 3, unknowns)."""
+        return np.array([point.jacobian() for point in self._points])
+
+
+def as_told(robot: Robot, channels: RecordingMap) -> Robot:
+    """Return the robot with its actuators commanded as a recording commands them."""
+    changed: dict[str, Any] = {}
+    for kind in ('tendons', 'chambers', 'legs'):
+        changed[kind] = {
+            name: replace(actuator, command=channels.commands[name].mode, limits=None)
+            if name in channels.commands and channels.commands[name].mode else actuator
+            for name, actuator in getattr(robot, kind).items()}
+    return replace(robot, **changed)
+
+
+def _solved(K: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return K^-1 r, or raise `NotDifferentiable`."""
+    try:
+        found = np.linalg.solve(K, r)
+    except np.linalg.LinAlgError:
+        found = np.array(np.nan)
+    if not np.isfinite(found).all():
+        raise NotDifferentiable('the tangent is singular')
+    return found
+
+
+class _Shadow(NamedTuple):
+    """Models with one parameter a little more and a little less, and by how much in all."""
+
+    more: _Follower
+    less: _Follower
+    span: float
+
+
+class _Tangent:
+    """
+    Sensitivities that follow a model through a recording.
+
+    Parameters
+    ----------
+    model : _Follower
+    shadows : sequence of _Shadow
+
+    """
+
+    def __init__(self, model: _Follower, shadows: Sequence[_Shadow]) -> None:
+        self._model, self._shadows = model, shadows
+        self._past = np.zeros((len(begin(*np.zeros((3, 1)))), model.sim.solver.z.size,
+                               len(shadows)))  # of the history with the parameters
+        self._shifting: list[int] | None = None  # parameters that move points at fixed z
+
+    def tell(self, k: int) -> None:
+        """Give the commands of a sample."""
+        for follower in self._followers():
+            follower.tell(k)
+
+    def _followers(self) -> Iterator[_Follower]:
+        for shadow in self._shadows:
+            yield from shadow[:2]
+
+    def _unbalance(
+        self, follower: _Follower, z: np.ndarray, z_t: np.ndarray | None = None,
+        z_tt: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what must be zero for a shadow, at any state."""
+        return follower.unbalance(z, self._model.sim.solver.platform.R, z_t, z_tt)
+
+    def settle(self, held: bool = False) -> None:
+        """Follow the model to an equilibrium, held or not."""
+        z = self._model.sim.solver.z
+        for follower in self._followers():
+            if held:
+                follower.hold()
+        r = [[self._unbalance(f, z) for f in shadow[:2]] for shadow in self._shadows]
+        dz = -_solved(self._model.tangent(), self._columns(r))
+        self._past = begin(dz, np.zeros_like(dz), np.zeros_like(dz))
+        if not self._model.sim.hysteresis:
+            return
+        for j, shadow in enumerate(self._shadows):
+            for follower, sign in zip(shadow[:2], (0.5, -0.5)):
+                follower.sim.stand(z + sign * shadow.span * dz[:, j])
+                follower.sim.hysteresis.keep()
+
+    def release(self) -> None:
+        """Follow the model that was let go: the same equations hold for its acceleration."""
+        sim, moved = self._model.sim, self._past[0]
+        z, still, here = sim.solver.z, np.zeros(sim.solver.z.size), sim.solver.moves
+        K, heavier = (unbalance_and_jacobian(sim.system(), z, still, still, 0.0, cA)[1]
+                      for cA in (0.0, 1.0))
+        r = []
+        for j, shadow in enumerate(self._shadows):
+            pair = []
+            for follower, sign in zip(shadow[:2], (0.5, -0.5)):
+                follower.release()
+                near = z + sign * shadow.span * moved[:, j]
+                pair.append(self._unbalance(follower, near, still, sim.solver.z_tt))
+            r.append(pair)
+        dz_tt = np.zeros_like(moved)
+        dz_tt[here] = -_solved((heavier - K)[np.ix_(here, here)], self._columns(r)[here])
+        self._past = begin(moved, np.zeros_like(moved), dz_tt)
+
+    def step(self, rule: Rule) -> None:
+        """Follow the model through a step that it has made by a rule."""
+        solver = self._model.sim.solver
+        z, (cV, cA, _) = solver.z, rule.new
+        K = unbalance_and_jacobian(
+            self._model.sim.system(), z, solver.z_t, solver.z_tt, cV, cA)[1]
+        changes = np.einsum('rk,knj->rnj', rule.past, self._past)
+        r = []
+        for j, shadow in enumerate(self._shadows):
+            pair = []
+            for follower, sign in zip(shadow[:2], (0.5, -0.5)):
+                more = sign * shadow.span * changes[:2, :, j]
+                pair.append(self._unbalance(
+                    follower, z, solver.z_t + more[0], solver.z_tt + more[1]))
+            r.append(pair)
+        dz = -_solved(K, self._columns(r))
+        rates = (rule.new[:, None, None] * dz + changes) * solver.moves[:, None]
+        self._past = np.stack([dz, rates[0], rates[1], *self._past[:2], rates[2]])
+
+    def _columns(self, pairs: list) -> np.ndarray:
+        """Return slopes (B, n) of what was evaluated at more and less of each parameter."""
+        return np.array([(more - less) / shadow.span
+                         for (more, less), shadow in zip(pairs, self._shadows)]).T
+
+    def points(self) -> np.ndarray:
+        """Return how the points move with the parameters, (M, 3, n)."""
+        solver, jacobian = self._model.sim.solver, self._model.jacobian()
+        moved = jacobian @ self._past[0]
+        if self._shifting is None:  # most parameters move nothing of themselves
+            scale = solver.strain_scale
+            generic = solver.z + 0.1 / np.where(scale > 0.0, scale, 1.0)
+            self._shifting = [j for j in range(len(self._shadows))
+                              if self._own(j, generic).any()]
+        for j in self._shifting:
+            moved[:, :, j] += self._own(j, solver.z)
+        return moved
+
+    def _own(self, j: int, z: np.ndarray) -> np.ndarray:
+        """Return how the points move with parameter j at fixed z, (M, 3)."""
+        shadow = self._shadows[j]
+        for follower in shadow[:2]:
+            follower.sim.stand(z, self._model.sim.solver.platform.R)
+        return (shadow.more.positions() - shadow.less.positions()) / shadow.span
+
+
+# --- Through a recording -------------------------------------------------------------------------
+
+def predict(
+    parameters: ParameterSet, values: np.ndarray, recording: Recording,
+    wanted: Sequence[int] = (),
+) -> Prediction:
+    """
+    Return what a model says of a recording.
+
+    Parameters
+    ----------
+    parameters : ParameterSet
+    values : (n,) array
+    recording : Recording
+    wanted : sequence of int
+        Parameters with which the change of the prediction is wanted.
+
+    Raises
+    ------
+    NotDifferentiable
+        If sensitivities are wanted that the engine cannot carry along, see `differenced`.
+
+    """
+    shadows = [_shadow(parameters, values, j, recording) for j in wanted]
+    return follow(parameters.at(values), recording, shadows)
+
+
+def follow(
+    fitted: Fitted, recording: Recording, shadows: Sequence[_Shadow] = (),
+    progress: Callable[[int], None] = lambda done: None,
+) -> Prediction:
+    """
+    Return what one model says of a recording, and its change with those of the shadows.
+
+    `progress` is told how many samples are done. Raises `TooLong`.
+    """
+    _check_steps(recording, fitted.robot.time.step)
+    model = _Follower(fitted, recording)
+    wanted = len(shadows)
+    if wanted:
+        _check_differentiable(model.sim, recording.dynamic)
+    tangents = _Tangent(model, shadows)
+    positions = np.zeros((*recording.seen.shape, 3))
+    jacobian = np.zeros((*recording.seen.shape, 3, wanted))
+    begun, solved = time.perf_counter(), np.zeros(len(recording), dtype=bool)
+    for k in range(len(recording)):
+        model.tell(k)
+        tangents.tell(k)
+        if not recording.dynamic:
+            solved[k] = model.statics()
+            if wanted:
+                tangents.settle()
+        elif k == 0:
+            model.hold()
+            solved[k] = model.statics()
+            if wanted:
+                tangents.settle(held=True)
+            model.release()
+            model.start()
+            if wanted:
+                tangents.release()
+        else:
+            solved[k] = _advance(model, tangents if wanted else None, recording, k)
+        positions[k] = model.positions()
+        if wanted:
+            jacobian[k] = tangents.points()
+        progress(k + 1)
+    return Prediction(positions, jacobian, solved, (time.perf_counter() - begun) / len(recording))
+
+
+def _check_steps(recording: Recording, step: float) -> None:
+    """Raise unless a motion can be simulated in reasonable time."""
+    gaps = np.diff(recording.times)
+    if recording.dynamic and np.ceil(gaps / step).sum() > MOST_STEPS:
+        longest = int(gaps.argmax())
+        raise TooLong(
+            f'{recording.name}: {recording.times[-1]:g} s in steps of {step:g} s must be at most '
+            f'{MOST_STEPS} steps; its longest gap is {gaps[longest]:g} s, from '
+            f'{recording.times[longest]:g} s on')
+
+
+def _advance(
+    model: _Follower, tangents: _Tangent | None, recording: Recording, k: int,
+) -> bool:
+    """Go to sample k in equal steps; tell whether all of them were made."""
+    sim, ahead = model.sim, recording.times[k] - recording.times[k - 1]
+    steps = max(1, math.ceil(ahead / sim.robot.time.step - 1e-6))
+    if recording.channels.held:  # what was let go moves fast at first
+        steps *= max(1, math.ceil(GRADED / k))
+    for _ in range(steps):
+        rule = sim.solver.rule(ahead / steps)
+        solution = sim.step(ahead / steps)
+        if not solution.converged:
+            return False
+        if tangents is not None:
+            if solution.parts > 1:
+                raise NotDifferentiable('a step had to be divided')
+            tangents.step(rule)
+    return True
+
+
+def _shadow(parameters: ParameterSet, values: np.ndarray, j: int, recording: Recording) -> _Shadow:
+    """Return the models with a little more and a little less of parameter j."""
+    more, less = values.copy(), values.copy()
+    lower, upper = parameters.bounds
+    more[j] = min(values[j] + PART * parameters.sizes[j], upper[j])
+    less[j] = max(values[j] - PART * parameters.sizes[j], lower[j])
+    return _Shadow(_Follower(parameters.at(more), recording),
+                   _Follower(parameters.at(less), recording), more[j] - less[j])
+
+
+def _check_differentiable(sim: Simulator, dynamic: bool) -> None:
+    """Raise unless the engine's tangent is that of all that the robot does."""
+    if sim.friction.sticks:
+        raise NotDifferentiable('tendons have dry friction')
+    if not dynamic:
+        return
+    for what, there in (
+        ('a platform', sim.robot.platform is not None),
+        ('tendons with friction', sim.friction.acts),
+        ('rods with dry friction', bool(sim.hysteresis)),
+        ('tendons that are straight in space', bool(sim.chords)),
+        ('actuators with a rate or a lag', any(
+            (a.limits is not None and a.limits.rate is not None)
+            or getattr(a, 'supply_lag', 0.0) > 0.0 for a in sim.robot.actuators.values())),
+    ):
+        if there:
+            raise NotDifferentiable(f'the robot has {what}, and moves')
+
+
+def differenced(
+    parameters: ParameterSet, values: np.ndarray, recording: Recording, j: int,
+) -> np.ndarray:
+    """Return the change (T, M, 3) of a prediction with parameter j, by whole predictions."""
+    lower, upper = parameters.bounds
+    more, less = values.copy(), values.copy()
+    more[j] = min(values[j] + COARSE * parameters.sizes[j], upper[j])
+    less[j] = max(values[j] - COARSE * parameters.sizes[j], lower[j])
+    ends = [predict(parameters, x, recording).positions for x in (more, less)]
+    return (ends[0] - ends[1]) / (more[j] - less[j])

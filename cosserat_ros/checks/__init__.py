@@ -1,0 +1,1 @@
+"""What may be wrong, in words: errors, and fields that check themselves."""

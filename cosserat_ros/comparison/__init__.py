@@ -1,0 +1,1 @@
+"""Recordings of real robots, lined up with simulated ones."""

@@ -1,0 +1,267 @@
+"""
+What the columns of a table, or the topics of a bag, are to a robot: read from YAML, checked.
+
+The dataclasses are the vocabulary of such a map: each field is a key of the same name. A map alone
+must suffice for the recording of another robot. SI units, after `scale`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import (
+    check_number,
+    Checked,
+    choice,
+    instance,
+    integer,
+    mapping,
+    number,
+    position,
+    text,
+    vector,
+)
+from ..description import documents as description
+from ..description.robot import Robot
+
+Column = Union[str, int]
+DELIMITERS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' '}
+FIELDS = ('position', 'velocity', 'effort')  # of a JointState
+
+
+def check_column(name: str, value: Any) -> Column:
+    """Return the name or the number, from 0, of a column, or raise `InvalidModel`."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not whole and not (isinstance(value, str) and value):
+        raise InvalidModel(name, value, 'the name of a column, or its number from 0')
+    return int(value) if whole else str(value)
+
+
+def column() -> Any:
+    """Make a field for a column, which may be left out."""
+    return field(default=None, metadata={'check': check_column})
+
+
+def columns(count: int) -> Any:
+    """Make a field for so many columns, which may be left out."""
+    def check(name: str, value: Any) -> tuple[Column, ...]:
+        if not isinstance(value, (list, tuple)) or len(value) != count:
+            raise InvalidModel(name, value, f'a list of {count} columns')
+        return tuple(check_column(f'{name}[{i}]', x) for i, x in enumerate(value))
+    return field(default=None, metadata={'check': check})
+
+
+def topic() -> Any:
+    """Make a field for the name of a topic, which may be left out."""
+    return text('/.+', 'the name of a topic, with its leading slash', default=None)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is true or false, or raise `InvalidModel`."""
+    if not isinstance(value, bool):
+        raise InvalidModel(name, value, 'true or false')
+    return value
+
+
+@dataclass(frozen=True)
+class Clock(Checked):
+    """The column of times, and their unit [s]."""
+
+    column: Column = field(metadata={'check': check_column})
+    scale: float = number('s', default=1.0, above=0.0)
+
+
+@dataclass(frozen=True)
+class CommandChannel(Checked):
+    """
+    Where an actuator's command is found: ``scale * value + offset``.
+
+    Parameters
+    ----------
+    column : str or int, optional
+        Of a table.
+    topic : str, optional
+        Of a bag: a Float64MultiArray with `element`, or a JointState with `joint` and `field`.
+    element : int, optional
+        Which number of the array, from 0.
+    joint, field : str, optional
+        Whose command, by the actuator's own name if left out; 'position', 'velocity' or 'effort'.
+    scale, offset : float
+        To the unit of the command; a negative scale turns the sign.
+    mode : str, optional
+        What the value commands, if it is not what the robot's description says.
+
+    """
+
+    column: Optional[Column] = column()
+    topic: Optional[str] = topic()
+    element: Optional[int] = integer(least=0, most=10_000, default=None)
+    joint: Optional[str] = text('.+', 'the name of a joint', default=None)
+    field: str = choice(*FIELDS, default='position')
+    scale: float = number("the command's unit", default=1.0)
+    offset: float = number("the command's unit", default=0.0)
+    mode: Optional[str] = choice(
+        'tension', 'displacement', 'pressure', 'volume', 'amount', 'length', default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_source(self.column, self.topic)
+
+
+@dataclass(frozen=True)
+class MeasuredChannel(Checked):
+    """
+    Where a measured point is found, and where it is on the robot.
+
+    Parameters
+    ----------
+    columns : list, optional
+        x, y and z in a table.
+    topic : str, optional
+        Of a bag: PoseStamped, PointStamped or TransformStamped, or with `element` a PoseArray, or
+        with `frame` a TFMessage.
+    element : int, optional
+        Which pose of the array, from 0.
+    frame : str, optional
+        The child frame of the transform.
+    scale : float
+        To metres.
+    rod : str, optional
+        On which rod the point is; may be left out where there is only one.
+    at : float, optional
+        Its arc length [m]. Without it, the point is the robot's tip frame.
+    offset : (3,) tuple
+        Of the point, seen from the rod's body frame there, or from the tip frame [m].
+
+    """
+
+    columns: Optional[tuple[Column, ...]] = columns(3)
+    topic: Optional[str] = topic()
+    element: Optional[int] = integer(least=0, most=10_000, default=None)
+    frame: Optional[str] = text('.+', 'the name of a frame', default=None)
+    scale: float = number('m', default=1.0)
+    rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+    at: Optional[float] = number('m', least=0.0, default=None)
+    offset: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_source(self.columns, self.topic)
+        if self.at is None and self.rod is not None:
+            raise InvalidModel('rod', self.rod, 'left out without an arc length (at)')
+
+
+@dataclass(frozen=True)
+class Held(Checked):
+    """
+    A wrench that held the robot in equilibrium, and that is gone from the first sample on.
+
+    `wrench` is force and moment along base_link [N, N m]; `rod` and `at` [m] tell where, the
+    rod's end if left out.
+    """
+
+    wrench: tuple[float, ...] = vector('N, N m', size=6)
+    rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+    at: Optional[float] = number('m', least=0.0, default=None)
+
+
+@dataclass(frozen=True)
+class RecordingMap(Checked):
+    """
+    How a recording is read.
+
+    Parameters
+    ----------
+    motion : str
+        'static': each sample is an equilibrium, in the order in which they were reached.
+        'dynamic': a motion in time, from an equilibrium at the first sample.
+    commands : mapping of str to CommandChannel
+        By actuator; one that is not named stays at rest.
+    measured : mapping of str to MeasuredChannel
+        By any name; positions seen from the parent frame of base_link.
+    time : Clock, optional
+        Of a table; without it samples are a second apart, and static.
+    group : str or int, optional
+        Column of a table that names the group of a sample.
+    delimiter : str
+        Of a table: 'comma', 'semicolon', 'tab' or 'space' (any number of blanks).
+    header : bool
+        Whether a row of the table names the columns.
+    skip : int
+        Rows before that.
+    held : mapping of str to Held
+        What holds a robot until a dynamic recording begins.
+
+    """
+
+    motion: str = choice('static', 'dynamic')
+    measured: Mapping[str, MeasuredChannel] = mapping(MeasuredChannel, 'channels', least=1)
+    commands: Mapping[str, CommandChannel] = mapping(CommandChannel, 'channels')
+    time: Optional[Clock] = instance(Clock, 'a column and a scale', default=None)
+    group: Optional[Column] = column()
+    delimiter: str = choice(*DELIMITERS, default='comma')
+    header: bool = field(default=True, metadata={'check': check_flag})
+    skip: int = integer(least=0, most=1_000_000, default=0)
+    held: Mapping[str, Held] = mapping(Held, 'wrenches')
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for kind in ('commands', 'measured'):
+            for name, channel in getattr(self, kind).items():
+                if (channel.topic is None) != (self.of_table):
+                    raise InvalidModel(
+                        f'{kind}.{name}', 'a topic' if self.of_table else 'a column',
+                        'of a table, as the others are' if self.of_table
+                        else 'a topic of a bag, as the others are')
+        if self.motion == 'dynamic' and self.of_table and self.time is None:
+            raise InvalidModel('time', None, 'given for a dynamic recording')
+        if self.motion == 'static' and self.held:
+            raise InvalidModel('held', dict(self.held), 'left out in a static recording')
+
+    @property
+    def of_table(self) -> bool:
+        """Whether it maps columns, not topics."""
+        return next(iter(self.measured.values())).topic is None
+
+    def check_robot(self, robot: Robot) -> None:
+        """Raise `InvalidModel` unless the robot has the actuators and places that are named."""
+        for name, channel in self.commands.items():
+            if name not in robot.actuators:
+                raise UnknownName('commands', name, list(robot.actuators))
+            _check_mode(f'commands.{name}.mode', channel.mode, robot.actuators[name])
+        for kind, places in (('measured', self.measured), ('held', self.held)):
+            for name, place in places.items():
+                _check_place(f'{kind}.{name}', place, robot)
+
+
+def _check_source(columns: Any, topic: Optional[str]) -> None:
+    """Raise unless a channel is either in a table or in a bag."""
+    if (columns is None) == (topic is None):
+        raise InvalidModel('column(s), topic', (columns, topic), 'one given, the other not')
+
+
+def _check_mode(path: str, mode: Optional[str], actuator: Any) -> None:
+    """Raise unless an actuator can be told that."""
+    allowed = {'Tendon': ['tension', 'displacement'], 'Chamber': ['pressure', 'volume', 'amount'],
+               'Leg': ['length']}[type(actuator).__name__]
+    if mode is not None and mode not in allowed:
+        raise UnknownName(path, mode, allowed)
+
+
+def _check_place(path: str, place: Union[MeasuredChannel, Held], robot: Robot) -> None:
+    """Raise unless a place is on the robot."""
+    if place.rod is not None and place.rod not in robot.rods:
+        raise UnknownName(f'{path}.rod', place.rod, list(robot.rods))
+    if place.rod is None and place.at is not None and len(robot.rods) > 1:
+        raise InvalidModel(f'{path}.rod', None, f'one of: {", ".join(robot.rods)}')
+    if place.at is not None:
+        check_number(f'{path}.at', place.at, least=0.0, most=robot.rod(place.rod).length, unit='m')
+
+
+def load_map(path: str | Path) -> RecordingMap:
+    """Read a map from a YAML file; raise `InvalidDescription` with file, line and reason."""
+    return description.load(path, RecordingMap)

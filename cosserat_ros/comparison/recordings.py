@@ -1,0 +1,248 @@
+"""
+Recordings of a robot: what it was told, and where points of it were, in the order of samples.
+
+A recording is read from a table (CSV) or a rosbag2, with a map that says what is what
+(:mod:`cosserat_ros.comparison.maps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import csv
+from dataclasses import dataclass, replace
+import hashlib
+import math
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+from ..checks.errors import CosseratError, excerpt
+from ..checks.fields import FARTHEST
+from ..description.robot import Robot
+from .maps import Column, DELIMITERS, RecordingMap
+
+LARGEST = 500_000_000  # [bytes] of a table: more belongs into a bag
+LATEST = 1e12          # [s] that a time may be: more is a mistake
+
+
+class InvalidRecording(CosseratError):
+    """A recording that cannot be used; the message names the file and the reason."""
+
+
+class Counts(NamedTuple):
+    """How many samples a recording has, and what was wrong with others."""
+
+    taken: int
+    skipped: int   # a time or a command was missing or not a finite number
+    unseen: int    # of all measured points, that were not seen
+
+
+@dataclass(frozen=True)
+class Recording:
+    """
+    What a robot was told, and where it was.
+
+    Parameters
+    ----------
+    name : str
+        For reports: the file's name.
+    digest : str
+        SHA-256 of what it was read from.
+    channels : RecordingMap
+        What is what.
+    times : (T,) array
+        [s], from 0 on.
+    values : (T, m) array
+        What was told to the actuators of `channels.commands`, in the file's units.
+    positions : (T, M, 3) array
+        Where the points of `channels.measured` were, seen from the parent frame [m]; 0 where not
+        seen.
+    seen : (T, M) array of bool
+    groups : tuple of str
+        Of each sample.
+    counts : Counts
+
+    """
+
+    name: str
+    digest: str
+    channels: RecordingMap
+    times: np.ndarray
+    values: np.ndarray
+    positions: np.ndarray
+    seen: np.ndarray
+    groups: tuple[str, ...]
+    counts: Counts
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether it is a motion in time; else a sequence of equilibria."""
+        return self.channels.motion == 'dynamic'
+
+    def commands(self, channels: Optional[RecordingMap] = None) -> np.ndarray:
+        """Return the commands, (T, m), by its own or another map with other scales and offsets."""
+        return _commands(self.values, channels or self.channels)
+
+    def part(self, chosen: np.ndarray | slice) -> Recording:
+        """Return some of its samples, in their order."""
+        kept = np.arange(len(self))[chosen]
+        return replace(
+            self, times=self.times[kept] - self.times[kept[0]], values=self.values[kept],
+            positions=self.positions[kept], seen=self.seen[kept],
+            groups=tuple(self.groups[k] for k in kept),
+            counts=Counts(len(kept), 0, int((~self.seen[kept]).sum())))
+
+
+def _commands(values: np.ndarray, channels: RecordingMap) -> np.ndarray:
+    """Return commands (T, m) of what a file has for them."""
+    told = channels.commands.values()
+    return values * [c.scale for c in told] + [c.offset for c in told]
+
+
+def read(path: str | Path, channels: RecordingMap, robot: Robot) -> Recording:
+    """
+    Read a recording of a robot.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table, or the folder or file of a rosbag2 (MCAP or SQLite).
+    channels : RecordingMap
+    robot : Robot
+        Whose actuators and rods the map names.
+
+    Raises
+    ------
+    InvalidModel, InvalidRecording
+
+    """
+    channels.check_robot(robot)
+    path = Path(path)
+    if channels.of_table:
+        return _read_table(path, channels)
+    from .bags import read_bag
+    return read_bag(path, channels)
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
+def _read_table(path: Path, channels: RecordingMap) -> Recording:
+    """Read a table."""
+    names, rows, digest = _rows(path, channels)
+
+    def place(column: Column, field: str) -> int:
+        return _place(path, names, len(rows[0]), column, field)
+
+    told = [place(_given(c.column), f'commands.{name}.column')
+            for name, c in channels.commands.items()]
+    seen = [[place(c, f'measured.{name}.columns') for c in m.columns or ()]
+            for name, m in channels.measured.items()]
+    clock = None if channels.time is None else place(channels.time.column, 'time.column')
+    group = None if channels.group is None else place(channels.group, 'group')
+    with np.errstate(over='ignore'):
+        points = [np.array([_numbers(row, where) for row in rows]) * m.scale
+                  for where, m in zip(seen, channels.measured.values())]
+        times = np.array([_number(row, clock) for row in rows] if clock is not None
+                         else np.arange(len(rows), dtype=float))
+        times *= 1.0 if channels.time is None else channels.time.scale
+    return assemble(
+        path.name, digest, channels, times,
+        np.array([_numbers(row, told) for row in rows]).reshape(len(rows), -1),
+        np.stack(points, axis=1),
+        [row[group] if group is not None and group < len(row) else '' for row in rows])
+
+
+def _rows(path: Path, channels: RecordingMap) -> tuple[list[str], list[list[str]], str]:
+    """Return the names of the columns, the rows, and the digest of a table."""
+    try:
+        if path.is_file() and path.stat().st_size > LARGEST:
+            raise InvalidRecording(f'{path}: larger than {LARGEST} bytes')
+        data = path.read_bytes()
+        text = data.decode('utf-8-sig')
+    except OSError as error:
+        raise InvalidRecording(f'{path}: {error.strerror}') from None
+    except UnicodeDecodeError:
+        raise InvalidRecording(f'{path}: not a text file in UTF-8') from None
+    lines = text.splitlines()[channels.skip:]
+    delimiter = DELIMITERS[channels.delimiter]
+    try:
+        rows = [line.split() for line in lines] if delimiter == ' ' else list(
+            csv.reader(lines, delimiter=delimiter))
+    except csv.Error as error:
+        raise InvalidRecording(f'{path}: not a table: {error}') from None
+    rows = [[cell.strip() for cell in row] for row in rows if row]
+    names = rows.pop(0) if channels.header and rows else []
+    if not rows:
+        raise InvalidRecording(f'{path}: no rows of data')
+    return names, rows, hashlib.sha256(data).hexdigest()
+
+
+def _place(path: Path, names: list[str], width: int, column: Column, field: str) -> int:
+    """Return the number of a column, or raise `InvalidRecording`."""
+    if isinstance(column, int):
+        if column < width:
+            return column
+        raise InvalidRecording(
+            f'{path}: {field} must be a column from 0 to {width - 1}, got {column}')
+    if column not in names:
+        raise InvalidRecording(
+            f'{path}: {field} must be one of: {", ".join(names) or "(no header)"}; '
+            f'got {excerpt(column)}')
+    return names.index(column)
+
+
+def _given(column: Optional[Column]) -> Column:
+    assert column is not None  # by `RecordingMap`
+    return column
+
+
+def _number(row: list[str], column: int) -> float:
+    """Return the number of a cell; NaN where there is none."""
+    try:
+        return float(row[column])
+    except (ValueError, IndexError):
+        return math.nan
+
+
+def _numbers(row: list[str], columns: list[int]) -> list[float]:
+    return [_number(row, column) for column in columns]
+
+
+# --- Any -----------------------------------------------------------------------------------------
+
+def assemble(
+    name: str, digest: str, channels: RecordingMap, times: np.ndarray, values: np.ndarray,
+    positions: np.ndarray, groups: Sequence[str],
+) -> Recording:
+    """
+    Make a recording of samples, some of which may be NaN; raise if too little is left.
+
+    Parameters
+    ----------
+    name, digest, channels, groups
+        See `Recording`.
+    times, values, positions : (T,), (T, m) and (T, M, 3) array
+        As they came.
+
+    """
+    with np.errstate(over='ignore', invalid='ignore'):
+        told = _commands(values, channels)
+        good = (np.abs(times) <= LATEST) & np.isfinite(told).all(axis=1)
+        seen = (np.abs(positions) <= FARTHEST).all(axis=2)
+    if channels.motion == 'dynamic':
+        latest = np.maximum.accumulate(np.where(good, times, -np.inf))
+        good[1:] &= latest[1:] > latest[:-1]
+    if not good.any() or not seen[good].any():
+        raise InvalidRecording(
+            f'{name}: no sample has finite times, commands and a measured point')
+    kept = np.flatnonzero(good)
+    seen = seen[kept]
+    return Recording(
+        name, digest, channels, times[kept] - times[kept[0]], values[kept],
+        np.where(seen[:, :, None], positions[kept], 0.0), seen,
+        tuple(groups[k] for k in kept.tolist()),
+        Counts(len(kept), len(times) - len(kept), int((~seen).sum())))

@@ -1,0 +1,1 @@
+"""Parts of controllers: paths, and rates of commands that follow them."""

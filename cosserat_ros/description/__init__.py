@@ -1,0 +1,1 @@
+"""What a robot file may say."""

@@ -1,0 +1,462 @@
+"""
+What a robot has beside its rods: actuators, discs, bodies, a platform.
+
+The dataclasses are the vocabulary of the files in `config/`, as those of `description.robot`,
+which puts them together and checks that they fit. SI units.
+
+An actuator is a joint for ROS: its command goes by the interface `effort` (tension [N], pressure
+[Pa]) or `position` (displacement [m], volume [m^3], amount of gas [mol], length [m]).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+from typing import NamedTuple, Optional
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..checks.errors import InvalidModel
+from ..checks.fields import (
+    Checked,
+    choice,
+    FARTHEST,
+    instance,
+    integer,
+    number,
+    numbers,
+    position,
+    text,
+    vector,
+)
+from ..numerics.integrators import SCHEMES
+from .routing import BaseRouting, Routing
+
+ROUNDED = 0.01  # relative: moments of inertia are often given with two digits
+
+
+@dataclass(frozen=True)
+class Pose(Checked):
+    """Position [m] and fixed-axis roll, pitch, yaw [rad] of a frame in another (as in URDF)."""
+
+    position: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
+    roll_pitch_yaw: tuple[float, float, float] = vector('rad', default=(0.0, 0.0, 0.0))
+
+    def matrix(self) -> np.ndarray:
+        """Return the homogeneous transform, (4, 4)."""
+        g = np.eye(4)
+        g[:3, :3] = Rotation.from_euler('xyz', self.roll_pitch_yaw).as_matrix()
+        g[:3, 3] = self.position
+        return g
+
+
+# --- Actuators ----------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Limits(Checked):
+    """
+    Range of an actuator's command, in the unit of its command.
+
+    `rate`, if given, is the largest change per second.
+    """
+
+    lower: float = number("the command's unit")
+    upper: float = number("the command's unit")
+    rate: Optional[float] = number("the command's unit per second", default=None, above=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lower > self.upper:
+            raise InvalidModel('lower', self.lower, f'at most upper, {self.upper:g}')
+
+
+class Command(NamedTuple):
+    """What an actuator can be told: unit, interface of its joint, least value that makes sense."""
+
+    unit: str
+    interface: str
+    least: float = -math.inf
+
+
+COMMANDS = {
+    'tension': Command('N', 'effort', 0.0),  # a tendon can only pull
+    'displacement': Command('m', 'position'),
+    'pressure': Command('Pa', 'effort'),
+    'volume': Command('m^3', 'position', 0.0),
+    'amount': Command('mol', 'position', 0.0),
+    'length': Command('m', 'position', 0.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actuator(Checked):
+    """What all actuators share: a `command` and its `limits`."""
+
+    command: str
+    limits: Optional[Limits] = instance(Limits, 'limits', default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limits and self.limits.lower < self._least:
+            raise InvalidModel(
+                'limits.lower', self.limits.lower, f'>= {self._least:g} [{self.unit}]')
+
+    @property
+    def unit(self) -> str:
+        """Unit of the command."""
+        return COMMANDS[self.command].unit
+
+    @property
+    def interface(self) -> str:
+        """Field of a JointState that commands it: 'effort' or 'position'."""
+        return COMMANDS[self.command].interface
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and greatest command, infinite where there is no limit [unit]."""
+        if self.limits:
+            return self.limits.lower, self.limits.upper
+        return self._least, math.inf
+
+    @property
+    def _least(self) -> float:
+        return COMMANDS[self.command].least
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Routed(Actuator):
+    """
+    What tendons and chambers share: a path along a rod.
+
+    Parameters
+    ----------
+    routing : Parallel, Convergent, Helical, Polynomial or Tabulated
+        Where it runs in the section.
+    rod : str, optional
+        Name of its rod; may be left out where there is only one.
+    starts_at, ends_at : float, optional
+        Arc lengths where it begins and where it is fastened [m]; the two ends of the rod if left
+        out.
+
+    """
+
+    routing: Routing = instance(BaseRouting, 'a routing')
+    rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+    starts_at: float = number('m', least=0.0, most=FARTHEST, default=0.0)
+    ends_at: Optional[float] = number('m', above=0.0, default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ends_at is not None and self.ends_at <= self.starts_at:
+            raise InvalidModel(
+                'ends_at', self.ends_at, f'more than starts_at, {self.starts_at:g} [m]')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tendon(_Routed):
+    """
+    A tendon along a rod.
+
+    Parameters
+    ----------
+    routing, rod, starts_at, ends_at
+        Its path, see `_Routed`.
+    command : str
+        What the robot is told: 'tension' [N] or 'displacement' of its motor [m], > 0 pulls,
+        0 for a tendon that just fits the rest shape.
+    compliance : float
+        Stretch of the whole tendon up to its motor per tension [m/N].
+    pretension : float
+        Tension in the rest shape at displacement 0 [N]: the tendon is shorter by
+        ``compliance pretension``. Needs a compliance.
+    damping_friction : float
+        beta of Till 2019, section 5.2.1 [s/m]: ``-beta tau |u| nu e_3`` acts on the backbone
+        where the tendon slides at nu.
+    coulomb_friction : float
+        Coefficient of dry friction along the path [-]: where the tendon bends it is pressed on
+        its channel, and sticks there until the tension changes too much on the way.
+    presliding : float
+        By how much it slides, elastically, before dry friction lets it slip [m].
+    guided_by : str, optional
+        Name of the discs through whose holes it runs, straight from one to the next; if left
+        out it follows its routing everywhere.
+    straight_in : str
+        How it is straight from disc to disc: in the 'section', at offsets that are linear in
+        between, as in a channel; or in 'space', as a free string. The latter costs a few solves
+        more per step.
+    limits : Limits, optional
+        Of the command.
+
+    """
+
+    command: str = choice('tension', 'displacement', default='tension')
+    compliance: float = number('m/N', least=0.0, default=0.0)
+    pretension: float = number('N', least=0.0, default=0.0)
+    damping_friction: float = number('s/m', least=0.0, default=0.0)
+    coulomb_friction: float = number('-', least=0.0, most=100.0, default=0.0)
+    presliding: float = number('m', least=1e-9, most=FARTHEST, default=1e-4)
+    guided_by: Optional[str] = text('.+', 'the name of discs', default=None)
+    straight_in: str = choice('section', 'space', default='section')
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pretension > 0.0 and self.compliance == 0.0:
+            raise InvalidModel('pretension', self.pretension, '0 [N] without a compliance')
+        if self.straight_in == 'space' and self.guided_by is None:
+            raise InvalidModel('straight_in', 'space', "'section' without discs (guided_by)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chamber(_Routed):
+    """
+    A chamber along a rod that fluid is pressed into (Till 2019, section 5.3).
+
+    Parameters
+    ----------
+    routing, rod, starts_at, ends_at
+        Path of its middle, see `_Routed`.
+    area : float
+        Of its section [m^2].
+    tip_area : float, optional
+        Area where it ends, if it varies: linear in between [m^2].
+    command : str
+        What the robot is told: 'pressure' above ambient [Pa], 'volume' of an incompressible
+        fluid in the chamber [m^3], or 'amount' of an ideal gas in chamber and supply line [mol].
+    temperature : float
+        Of the gas [K].
+    ambient_pressure : float
+        [Pa].
+    supply_lag : float
+        Time constant by which what is in the chamber follows the command [s].
+    dead_volume : float
+        Volume of the supply line, for gas [m^3].
+    limits : Limits, optional
+        Of the command.
+
+    """
+
+    area: float = number('m^2', above=0.0)
+    tip_area: Optional[float] = number('m^2', above=0.0, default=None)
+    command: str = choice('pressure', 'volume', 'amount', default='pressure')
+    temperature: float = number('K', above=0.0, default=293.15)
+    ambient_pressure: float = number('Pa', least=0.0, default=101325.0)
+    supply_lag: float = number('s', least=0.0, default=0.0)
+    dead_volume: float = number('m^3', least=0.0, default=0.0)
+
+    @property
+    def _least(self) -> float:
+        return -self.ambient_pressure if self.command == 'pressure' else super()._least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leg(Actuator):
+    """
+    A rod that is fed through the base plate and carries the platform (Till 2019, section 5.1).
+
+    The rod's own length is what stands out of the plate at rest. To feed it is to lengthen or
+    shorten its first segment, which must be uniform.
+
+    Parameters
+    ----------
+    rod : str
+        Name of its rod.
+    command : str
+        'length' that stands out [m].
+    attachment : Pose
+        Of the rod's tip, seen from the platform, as it is held there, or where the joint is at
+        angle 0.
+    joint : str
+        'clamped', 'spherical' or 'revolute'.
+    axis : (3,) tuple
+        Of a revolute joint, seen from the attachment; kept as a unit vector.
+    limits : Limits, optional
+        Of the length.
+
+    """
+
+    rod: str = text('.+', 'the name of a rod')
+    command: str = choice('length', default='length')
+    attachment: Pose = instance(Pose, 'a pose', default=Pose())
+    joint: str = choice('clamped', 'spherical', 'revolute', default='clamped')
+    axis: Optional[tuple[float, float, float]] = vector('-', default=None, least=-1e3, most=1e3)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limits and self.limits.lower == 0.0:
+            raise InvalidModel('limits.lower', 0.0, '> 0 [m]')
+        if (self.axis is None) == (self.joint == 'revolute'):
+            raise InvalidModel('axis', self.axis, 'given for a revolute joint, and for no other')
+        if self.axis is not None:
+            size = math.hypot(*self.axis)
+            if size < 1e-9:
+                raise InvalidModel('axis', self.axis, 'a direction, not zero')
+            object.__setattr__(self, 'axis', tuple(x / size for x in self.axis))
+
+
+# --- Rigid parts --------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Inertia(Checked):
+    """Moments and products of inertia about the centre of mass [kg m^2], as in URDF."""
+
+    xx: float = number('kg m^2', least=0.0)
+    yy: float = number('kg m^2', least=0.0)
+    zz: float = number('kg m^2', least=0.0)
+    xy: float = number('kg m^2', default=0.0)
+    xz: float = number('kg m^2', default=0.0)
+    yz: float = number('kg m^2', default=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        a, b, c = self.principal
+        if a < -1e-9 * c or c > (1.0 + ROUNDED) * (a + b):
+            raise InvalidModel(
+                'principal moments', (a, b, c),
+                f'>= 0, none more than the sum of the others (but for {ROUNDED:.0%}) [kg m^2]')
+
+    def matrix(self) -> np.ndarray:
+        """Return the tensor, (3, 3) [kg m^2]."""
+        return np.array([
+            [self.xx, self.xy, self.xz], [self.xy, self.yy, self.yz], [self.xz, self.yz, self.zz]])
+
+    @property
+    def principal(self) -> tuple[float, ...]:
+        """The three principal moments, in ascending order [kg m^2]."""
+        return tuple(np.linalg.eigvalsh(self.matrix()).tolist())
+
+
+def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return principal moments (3,), ascending, and right-handed axes, as columns (3, 3)."""
+    moments, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # Euler's equations hold in right-handed axes
+    return moments, axes
+
+
+@dataclass(frozen=True)
+class Body(Checked):
+    """
+    A rigid body fixed to a rod: a payload, a disc that is heavy, a marker.
+
+    Parameters
+    ----------
+    mass : float
+        [kg].
+    at : float, optional
+        Arc length [m]; the end of the rod if left out.
+    rod : str, optional
+        Name of its rod; may be left out where there is only one.
+    centre_of_mass : (3,) tuple
+        Seen from the rod's body frame there [m].
+    inertia : Inertia
+        About the centre of mass, along the axes of that body frame; none for a point mass.
+
+    """
+
+    mass: float = number('kg', above=0.0)
+    at: Optional[float] = number('m', least=0.0, default=None)
+    rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+    centre_of_mass: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
+    inertia: Inertia = instance(Inertia, 'moments of inertia', default=Inertia(0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Platform(Checked):
+    """
+    The rigid plate that legs carry, its frame in its centre of mass.
+
+    Parameters
+    ----------
+    mass : float
+        [kg].
+    inertia : Inertia
+    radius, thickness : float
+        Of a disc about its z axis, for drawing [m].
+
+    """
+
+    mass: float = number('kg', above=0.0)
+    inertia: Inertia = instance(Inertia, 'moments of inertia')
+    radius: float = number('m', above=0.0, most=FARTHEST)
+    thickness: float = number('m', above=0.0, most=FARTHEST)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.inertia.principal[0] > 0.0:
+            raise InvalidModel('inertia', self.inertia.principal, '> 0 about every axis [kg m^2]')
+
+
+@dataclass(frozen=True)
+class Discs(Checked):
+    """
+    Equal discs along a rod that guide the tendons.
+
+    Parameters
+    ----------
+    radius, thickness : float
+        [m].
+    count, at : int or tuple of float, optional
+        How many, evenly spaced with the last one at the rod's end, or their arc lengths [m]:
+        exactly one of them.
+    rod : str, optional
+        Name of the rod; may be left out where there is only one.
+
+    """
+
+    radius: float = number('m', above=0.0)
+    thickness: float = number('m', above=0.0)
+    count: Optional[int] = integer(least=1, most=1000, default=None)
+    at: Optional[tuple[float, ...]] = numbers(
+        'm', fewest=1, increasing=True, default=None, least=0.0)
+    rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.count is None) == (self.at is None):
+            raise InvalidModel('count, at', (self.count, self.at), 'one given, the other not')
+
+    def arc_lengths(self, length: float) -> np.ndarray:
+        """Return where they are on a rod of this length [m], (count,) [m]."""
+        if self.at is not None:
+            return np.array(self.at)
+        assert self.count is not None
+        return np.linspace(0.0, length, self.count + 1)[1:]
+
+
+@dataclass(frozen=True)
+class Tip(Checked):
+    """Where the tip frame is, seen from the end of a rod, or from the platform if there is one."""
+
+    offset: Pose = instance(Pose, 'a pose', default=Pose())
+    rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+
+
+# --- Surroundings and numerics ------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Drag(Checked):
+    """
+    Force of the surrounding fluid on a rod, per length, body frame.
+
+    ``-(square |q| q + linear q)``, each component by itself, q the velocity of the section along
+    the local x, y and z [m/s]; `square` is C of Till 2019, eq. (3).
+
+    Parameters
+    ----------
+    square : (3,) tuple
+        [kg/m^2].
+    linear : (3,) tuple
+        [kg/(m s)].
+
+    """
+
+    square: tuple[float, float, float] = vector('kg/m^2', default=(0.0,) * 3, least=0.0)
+    linear: tuple[float, float, float] = vector('kg/(m s)', default=(0.0,) * 3, least=0.0)
+
+
+@dataclass(frozen=True)
+class TimeStepping(Checked):
+    """Time `step` [s] of the simulation, and the `scheme`: a name in `integrators.SCHEMES`."""
+
+    step: float = number('s', least=1e-6, most=1.0, default=1.0 / 60.0)
+    scheme: str = choice(*SCHEMES, default='generalised_alpha')

@@ -1,0 +1,343 @@
+"""
+What a robot is: rods, what drives them, and where they are; read from YAML, checked.
+
+The dataclasses are the vocabulary of the files in `config/`: each field is a key of the same
+name. Frames: ``parent`` (usually the world), ``base_link`` fixed to it by the robot's base pose,
+and a body frame at each station of each rod, its z axis along the rod (REP-103 right-handed,
+SI units).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path as FilePath
+from types import MappingProxyType
+from typing import NamedTuple, Optional, Union
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import Checked, FARTHEST, instance, mapping, text, vector
+from ..description import documents as description
+from ..numerics.lie import exp_se3, inverse_se3, log_se3
+from .modes import StrainModes
+from .parts import Body, Chamber, Discs, Drag, Leg, Platform, Pose, Tendon, TimeStepping, Tip
+from .rod import Rod, ROUNDING
+from .routing import Path
+
+STEEPEST = 1e3  # [-], of a tendon or chamber against its backbone: more is a mistake
+SHORTEST = 1e-6  # of its rod's length, that a tendon or chamber can be
+
+
+@dataclass(frozen=True)
+class MountedRod(Rod):
+    """A rod, the pose of its base seen from base_link, and the drag of the air around it."""
+
+    base: Pose = Pose()
+    drag: Drag = Drag()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind, allowed in (('base', Pose, 'a pose'), ('drag', Drag, 'a drag')):
+            if not isinstance(getattr(self, name), kind):
+                raise InvalidModel(name, getattr(self, name), allowed)
+
+
+class RodShape(NamedTuple):
+    """
+    One rod at one instant, at N stations.
+
+    `arc_lengths` (N,) [m]; `poses` (N, 4, 4), body frame in base_link [m]; `strains` (N, 6),
+    (v [-], u [1/m]), body frame.
+    """
+
+    arc_lengths: np.ndarray
+    poses: np.ndarray
+    strains: np.ndarray
+
+    def poses_at(self, s: np.ndarray) -> np.ndarray:
+        """
+        Return poses between the stations, (M, 4, 4), for arc lengths `s` (M,) [m].
+
+        Along the screw motion from one station to the next: exact where strain is constant.
+        """
+        k = np.clip(np.searchsorted(self.arc_lengths, s) - 1, 0, len(self.arc_lengths) - 2)
+        start, end = self.arc_lengths[k], self.arc_lengths[k + 1]
+        fraction = (s - start) / (end - start)
+        return np.array([
+            self.poses[i] @ exp_se3(x * log_se3(inverse_se3(self.poses[i]) @ self.poses[i + 1]))
+            for i, x in zip(k, fraction, strict=True)]).reshape(-1, 4, 4)
+
+
+@dataclass(frozen=True)
+class Robot(Checked):
+    """
+    A continuum robot.
+
+    Parameters
+    ----------
+    name : str
+        For people and logs.
+    rods : mapping of str to MountedRod
+        In the order of the file. A rod's name also names its frames.
+    base : Pose
+        Of base_link, seen from its parent frame.
+    gravity : (3,) tuple
+        Along the axes of the parent frame [m/s^2].
+    tip : Tip
+        The frame that tasks are set for.
+    tendons, chambers, legs : mappings of str to Tendon, Chamber, Leg
+        The actuators. The name of one is its joint's name.
+    platform : Platform, optional
+        What the legs carry.
+    discs : mapping of str to Discs
+        Sets of discs.
+    bodies : mapping of str to Body
+        Rigid bodies that rods carry.
+    modes : StrainModes
+        How finely the rods are resolved.
+    time : TimeStepping
+        How finely time is.
+
+    """
+
+    name: str = text(
+        r'[A-Za-z][A-Za-z0-9_]{0,63}', 'a letter, then up to 63 letters, digits and underscores')
+    rods: Mapping[str, MountedRod] = mapping(MountedRod, 'rods', least=1)
+    base: Pose = instance(Pose, 'a pose', default=Pose())
+    gravity: tuple[float, float, float] = vector('m/s^2', default=(0.0, 0.0, -9.81))
+    tip: Tip = instance(Tip, 'a tip', default=Tip())
+    tendons: Mapping[str, Tendon] = mapping(Tendon, 'tendons')
+    chambers: Mapping[str, Chamber] = mapping(Chamber, 'chambers')
+    legs: Mapping[str, Leg] = mapping(Leg, 'legs')
+    platform: Optional[Platform] = instance(Platform, 'a platform', default=None)
+    discs: Mapping[str, Discs] = mapping(Discs, 'discs')
+    bodies: Mapping[str, Body] = mapping(Body, 'bodies')
+    modes: StrainModes = instance(StrainModes, 'strain modes', default=StrainModes())
+    time: TimeStepping = instance(TimeStepping, 'a time step and a scheme', default=TimeStepping())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_names()
+        self._check_tip()
+        for name, discs in self.discs.items():
+            rod = self._check_rod(f'discs.{name}', discs.rod)
+            self._check_within(f'discs.{name}.at', rod, max(discs.at or (0.0,)))
+        for name, body in self.bodies.items():
+            rod = self._check_rod(f'bodies.{name}', body.rod)
+            self._check_within(f'bodies.{name}.at', rod, body.at)
+        for kind, routed in (('tendons', self.tendons), ('chambers', self.chambers)):
+            for name, actuator in routed.items():
+                self._check_path(f'{kind}.{name}', name, actuator)
+        for name, tendon in self.tendons.items():
+            self._check_guides(name, tendon)
+        self._check_legs()
+
+    # --- Do the parts fit? ----------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        """Raise if two actuators have the same name: they would be the same joint."""
+        taken: dict[str, str] = {}
+        for kind in ('tendons', 'chambers', 'legs'):
+            for name in getattr(self, kind):
+                if name in taken:
+                    raise InvalidModel(
+                        f'{kind}.{name}', name, f'a name that is not among the {taken[name]}')
+            taken.update(dict.fromkeys(getattr(self, kind), kind))
+
+    def _check_tip(self) -> None:
+        """Raise unless there is a platform if there are legs, and the tip is on it."""
+        if self.legs and self.platform is None:
+            raise InvalidModel('platform', None, 'given where there are legs')
+        if self.platform is not None and not self.legs:
+            raise InvalidModel('legs', {}, 'at least one where there is a platform')
+        if self.platform is None:
+            self._check_rod('tip', self.tip.rod)
+        elif self.tip.rod is not None:
+            raise InvalidModel('tip.rod', self.tip.rod, 'left out: the tip is on the platform')
+
+    def _check_rod(self, owner: str, name: Optional[str]) -> MountedRod:
+        """Return the rod that a part refers to, or raise with the part's path."""
+        if name is not None and name not in self.rods:
+            raise UnknownName(f'{owner}.rod', name, list(self.rods))
+        if name is None and len(self.rods) > 1:
+            raise InvalidModel(
+                f'{owner}.rod', None, f'given where there are several: {", ".join(self.rods)}')
+        return self.rod(name)
+
+    @staticmethod
+    def _check_within(field: str, rod: MountedRod, s: Optional[float]) -> None:
+        if s is not None and s > (1.0 + ROUNDING) * rod.length:
+            raise InvalidModel(field, s, f"at most the rod's length, {rod.length:g} [m]")
+
+    def _check_path(self, owner: str, name: str, actuator: Union[Tendon, Chamber]) -> None:
+        """Raise unless a path lies on its rod, and not absurdly far from it."""
+        rod = self._check_rod(owner, actuator.rod)
+        self._check_within(f'{owner}.ends_at', rod, actuator.ends_at)
+        path = self.path(name)
+        if not path.end - path.start > SHORTEST * rod.length:
+            raise InvalidModel(
+                f'{owner}.starts_at', path.start, f'less than where it ends, {path.end:g} [m]')
+        s = np.linspace(path.start, path.end, 33)
+        with np.errstate(all='ignore'):
+            farthest, steepest = (float(np.abs(r).max()) for r in (path.at(s), path.slope(s)))
+        if not farthest <= FARTHEST:
+            raise InvalidModel(
+                f'{owner}.routing', farthest, f'at most {FARTHEST:g} [m] from the backbone')
+        if not steepest <= STEEPEST:
+            raise InvalidModel(
+                f'{owner}.routing', steepest, f'of a slope dr/ds of at most {STEEPEST:g} [-]')
+
+    def _check_guides(self, name: str, tendon: Tendon) -> None:
+        """Raise unless the discs that a tendon runs through are there, on its rod."""
+        if tendon.guided_by is None:
+            return
+        field = f'tendons.{name}.guided_by'
+        if tendon.guided_by not in self.discs:
+            raise UnknownName(field, tendon.guided_by, list(self.discs))
+        rod = self.rod_name(tendon.rod)
+        if self.rod_name(self.discs[tendon.guided_by].rod) != rod:
+            raise InvalidModel(field, tendon.guided_by, f"discs on the tendon's rod, {rod}")
+
+    def _check_legs(self) -> None:
+        """Raise unless each leg has a rod of its own that can be fed."""
+        taken = set()
+        for name, leg in self.legs.items():
+            rod = self._check_rod(f'legs.{name}', leg.rod)
+            if leg.rod in taken:
+                raise InvalidModel(f'legs.{name}.rod', leg.rod, 'the rod of no other leg')
+            taken.add(leg.rod)
+            self._check_feed(name, leg, rod)
+
+    @staticmethod
+    def _check_feed(name: str, leg: Leg, rod: MountedRod) -> None:
+        """Raise unless a leg's rod can be fed by its first segment, within its limits."""
+        first = rod.segments[0]
+        for field, value in (
+            ('tip_section', first.tip_section),
+            ('rest.tip_curvature', first.rest.tip_curvature),
+        ):
+            if value is not None:
+                raise InvalidModel(
+                    f'rods.{leg.rod}.segments[0].{field}', value,
+                    'left out: a leg is fed by its first segment, which must be uniform')
+        lower, upper = leg.bounds
+        if not lower <= rod.length <= upper:
+            raise InvalidModel(
+                f'legs.{name}.limits', (lower, upper),
+                f"a range around the rod's length at rest, {rod.length:g} [m]")
+        fixed = rod.length - first.length
+        if leg.limits and len(rod.segments) > 1 and lower <= fixed:
+            raise InvalidModel(
+                f'legs.{name}.limits.lower', lower,
+                f"more than the rod's segments after the first, {fixed:g} [m]")
+
+    # --- Its parts ------------------------------------------------------------------------------
+
+    @cached_property
+    def actuators(self) -> Mapping[str, Union[Tendon, Chamber, Leg]]:
+        """All actuators by name: tendons, chambers, legs, each in the order of the file."""
+        return MappingProxyType({**self.tendons, **self.chambers, **self.legs})
+
+    def rod(self, name: Optional[str]) -> MountedRod:
+        """Return the rod of this name, or the only one for None."""
+        return self.rods[self.rod_name(name)]
+
+    def rod_name(self, name: Optional[str]) -> str:
+        """Return the name itself, or that of the only rod for None."""
+        return next(iter(self.rods)) if name is None else name
+
+    def path(self, name: str) -> Path:
+        """Return the path of a tendon or a chamber."""
+        actuator = self.tendons.get(name) or self.chambers.get(name)
+        if actuator is None:
+            raise UnknownName('path', name, [*self.tendons, *self.chambers])
+        rod = self.rod_name(actuator.rod)
+        end = self.rods[rod].length
+        if actuator.ends_at is not None:
+            end = min(end, actuator.ends_at)  # which may be rounded
+        areas = (0.0, 0.0)
+        if isinstance(actuator, Chamber):
+            tip = actuator.area if actuator.tip_area is None else actuator.tip_area
+            areas = (actuator.area, tip)
+        return Path(rod, actuator.starts_at, end, actuator.routing, areas)
+
+    # --- Its shape ------------------------------------------------------------------------------
+
+    def rest_shape(self, stations: int) -> dict[str, RodShape]:
+        """
+        Return the shape free of all loads, gravity too: what the rods are made as.
+
+        The legs of a platform may have to be bent to meet it; here they are not.
+
+        Parameters
+        ----------
+        stations : int
+            Number of equally spaced stations per rod, both ends included, >= 2.
+
+        """
+        shape = {}
+        for name, rod in self.rods.items():
+            s = np.linspace(0.0, rod.length, stations)
+            shape[name] = RodShape(
+                s, rod.rest_poses(s, rod.base.matrix()), rod.rest_strain(s))
+        return shape
+
+    def rest_position(self, name: str) -> float:
+        """Return where an actuator is at rest: displacement [m], volume [m^3] or length [m]."""
+        if name in self.legs:
+            return self.rods[self.legs[name].rod].length
+        return self._rest_volume(self.path(name)) if name in self.chambers else 0.0
+
+    def _rest_volume(self, path: Path) -> float:
+        """Return what the sections of a chamber sweep, the integral of A e_3 . (v + u x r)."""
+        rod = self.rods[path.rod]
+        inside = rod.breaks[(rod.breaks > path.start) & (rod.breaks < path.end)]
+        ends = np.array([path.start, *inside, path.end])
+        fine = np.interp(np.arange(32 * (len(ends) - 1) + 1) / 32, np.arange(len(ends)), ends)
+        x, weights = leggauss(4)
+        half = 0.5 * np.diff(fine)
+        s = (0.5 * (fine[1:] + fine[:-1])[:, None] + half[:, None] * x).ravel()
+        xi, r = rod.rest_strain(s), path.at(s)
+        swept = xi[:, 2] + xi[:, 3] * r[:, 1] - xi[:, 4] * r[:, 0]
+        return float((half[:, None] * weights).ravel() @ (path.area(s) * swept))
+
+    def tip_pose(self, shape: Mapping[str, RodShape]) -> np.ndarray:
+        """Return the pose of the tip in base_link, (4, 4) [m]."""
+        carrier = (
+            shape[self.rod_name(self.tip.rod)].poses[-1] if self.platform is None
+            else self.platform_pose(shape))
+        return carrier @ self.tip.offset.matrix()
+
+    def platform_pose(self, shape: Mapping[str, RodShape]) -> np.ndarray:
+        """
+        Return the pose of the platform in base_link, (4, 4) [m], as the tips of the legs have it.
+
+        Exact where the tips meet it; where they do not, as at rest, the one that fits best: by
+        least squares of the attachments' positions and of the directions that the joints keep.
+        """
+        tips = np.array([shape[leg.rod].poses[-1] for leg in self.legs.values()])
+        held = np.array([leg.attachment.matrix() for leg in self.legs.values()])
+        there, here = tips[:, :3, 3], held[:, :3, 3]
+        size = np.abs(here).max() or 1.0
+        H = (there - there.mean(axis=0)).T @ (here - here.mean(axis=0)) / size ** 2
+        for leg, g, a in zip(self.legs.values(), tips[:, :3, :3], held[:, :3, :3]):
+            if leg.joint == 'clamped':
+                H += g @ a.T
+            elif leg.joint == 'revolute':
+                H += np.outer(g @ leg.axis, a @ leg.axis)
+        if np.linalg.matrix_rank(H, tol=1e-9 * np.abs(H).max()) < 2:  # free to turn
+            H = H + 1e-3 * tips[0, :3, :3] @ held[0, :3, :3].T
+        U, _, Vt = np.linalg.svd(H)
+        g = np.eye(4)
+        g[:3, :3] = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+        g[:3, 3] = there.mean(axis=0) - g[:3, :3] @ here.mean(axis=0)
+        return g
+
+
+def load(path: str | FilePath) -> Robot:
+    """Read a robot from a YAML file; raise `InvalidDescription` with file, line and reason."""
+    return description.load(path, Robot)

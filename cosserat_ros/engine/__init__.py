@@ -1,0 +1,1 @@
+"""Rods of equal size and one platform: the solver of robots."""

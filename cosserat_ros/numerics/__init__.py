@@ -1,0 +1,1 @@
+"""Compiled kernels, rotations, time schemes: no mechanics."""

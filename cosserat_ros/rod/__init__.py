@@ -1,0 +1,1 @@
+"""One rod: its discretisation, its kinematics, and what lies between its nodes."""

@@ -1,0 +1,320 @@
+r"""
+Kinematics of one rod: positions, velocities, accelerations of all nodes, and their variations.
+
+Everything is an explicit function of the coordinates q (see `rod.discretisation`), and each
+formula here is its exact derivative. World frame, ``t = R v``:
+
+    Om   = sum R a,             a = T o_t                             (o: exponents of the chain)
+    Om_t = sum R b + Om x R a,  b = T o_tt + (dT/do . o_t) o_t
+    t_t  = R v_t + Om x t
+    t_tt = R v_tt + Om_t x t + Om x (Om x t + 2 R v_t)
+    p = p_0 + W t, p_t = p_0,t + W t_t, p_tt = p_0,tt + W t_tt
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..numerics.arena import empty, matrix, vector, zeros
+from ..numerics.kernels import inner, kernel, merged
+from ..numerics.rotations import (
+    acceleration_slopes,
+    add_quadratic_rate,
+    coefficients,
+    cross,
+    exponential,
+    rotate,
+    tangent_and_slope,
+    tangent_times,
+)
+
+
+class Base(NamedTuple):
+    """Motion of the rod's base, world frame."""
+
+    R: np.ndarray      # (3, 3) body to world
+    p: np.ndarray      # (3,) [m]
+    Om: np.ndarray     # (3,) angular velocity [rad/s]
+    p_t: np.ndarray    # (3,) [m/s]
+    Om_t: np.ndarray   # (3,) [rad/s^2]
+    p_tt: np.ndarray   # (3,) [m/s^2]
+
+
+class State(NamedTuple):
+    """Kinematics of all stations and nodes; world frame unless said otherwise."""
+
+    Rc: np.ndarray       # (M + 1, 3, 3) rotation after each exponential of the chain
+    Omega: np.ndarray    # (M, 3) exponents [rad]
+    Omega_t: np.ndarray  # (M, 3)
+    Omega_tt: np.ndarray  # (M, 3)
+    c: np.ndarray        # (M, 8) coefficients of the exponentials, see `coefficients`
+    Om: np.ndarray       # (M + 1, 3) angular velocity
+    Om_t: np.ndarray     # (M + 1, 3) angular acceleration
+    step: np.ndarray     # (M, 3) Om_e - Om_{e-1}
+    step_t: np.ndarray   # (M, 3) R b, see `_chain`
+    xi: np.ndarray       # (N, 6) strain, body frame
+    xi_t: np.ndarray     # (N, 6)
+    xi_tt: np.ndarray    # (N, 6)
+    t: np.ndarray        # (N, 3) R v
+    t_t: np.ndarray      # (N, 3)
+    t_tt: np.ndarray     # (N, 3)
+    p: np.ndarray        # (N, 3) [m]
+    p_t: np.ndarray      # (N, 3)
+    p_tt: np.ndarray     # (N, 3)
+    p_end: np.ndarray    # (E, 3) position of the elements' ends [m]
+    p_end_t: np.ndarray  # (E, 3)
+    p_end_tt: np.ndarray  # (E, 3)
+
+
+# --- Small algebra -------------------------------------------------------------------------------
+
+# --- Kinematics ----------------------------------------------------------------------------------
+
+@kernel
+def free_base(R, y, y_t, y_tt):
+    """
+    Return the motion of a free base from its coordinates (6,): position, then turn.
+
+    The turn is the rotation vector, world frame, from the attitude R of the last instant; its
+    rates are the angular velocity and acceleration, so that a time rule acts on SO(3) x R^3 as on
+    any coordinate (Boyer 2023, eqs. 58 and 65).
+    """
+    turn, new, c = matrix(3, 3), np.empty((3, 3)), vector(8)
+    coefficients(y[3:], c)
+    exponential(y[3:], c, turn)
+    for i in range(3):
+        for j in range(3):
+            new[i, j] = turn[i, 0] * R[0, j] + turn[i, 1] * R[1, j] + turn[i, 2] * R[2, j]
+    return Base(new, y[:3].copy(), y_t[3:].copy(), y_t[:3].copy(), y_tt[3:].copy(),
+                y_tt[:3].copy())
+
+
+@kernel
+def kinematics(d, base, q, q_t, q_tt, room=None):
+    """
+    Return the state of all nodes and stations, in an arena if there is one.
+
+    Parameters
+    ----------
+    d : Discretisation
+    base : Base
+    q, q_t, q_tt : (n,) float64
+        Coordinates, rates and accelerations.
+
+    Returns
+    -------
+    State
+
+    """
+    xi, Omega = _expand(d, q, room)
+    xi_t, Omega_t = _expand(d, q_t, room)
+    xi_tt, Omega_tt = _expand(d, q_tt, room)
+    for k in range(xi.shape[0]):
+        for i in range(6):
+            xi[k, i] += d.rest_strain[k, i]
+    for e in range(Omega.shape[0]):
+        for i in range(3):
+            Omega[e, i] += d.rest_turn[e, i]
+    c, Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt, room)
+
+    t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room)
+    p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt, room)
+    return State(Rc, Omega, Omega_t, Omega_tt, c, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
+                 t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
+
+
+@merged
+def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room):
+    """Return t = R v and its two time derivatives at the nodes, (N, 3) each."""
+    N = d.s.size
+    t, t_t, t_tt = empty(room, (N, 3)), empty(room, (N, 3)), empty(room, (N, 3))
+    y, z = vector(3), vector(3)
+    for k in range(N):
+        e = d.station[k]
+        rotate(Rc[e], xi[k, :3], t[k])
+        cross(Om[e], t[k], y)
+        rotate(Rc[e], xi_t[k, :3], z)
+        for i in range(3):
+            t_t[k, i] = z[i] + y[i]           # R v_t + Om x t
+            y[i] += 2.0 * z[i]
+        cross(Om[e], y, z)                   # Om x (Om x t + 2 R v_t)
+        cross(Om_t[e], t[k], y)
+        for i in range(3):
+            t_tt[k, i] = y[i] + z[i]
+        rotate(Rc[e], xi_tt[k, :3], y)
+        for i in range(3):
+            t_tt[k, i] += y[i]
+    return t, t_t, t_tt
+
+
+@merged
+def _positions(d, base, t, t_t, t_tt, room):
+    """Return p, p_t and p_tt at the nodes, (N, 3) each, and at the elements' ends, (E, 3) each."""
+    N, E = d.s.size, d.W.shape[0]
+    m = N // E
+    p, p_t, p_tt = empty(room, (N, 3)), empty(room, (N, 3)), empty(room, (N, 3))
+    p_end, p_end_t, p_end_tt = empty(room, (E, 3)), empty(room, (E, 3)), empty(room, (E, 3))
+    start, start_t, start_tt = base.p, base.p_t, base.p_tt
+    for a in range(E):
+        first, last = a * m, (a + 1) * m
+        for k in range(first, last):
+            weights = d.W[a, k - first]
+            _integrate(weights, t, first, start, p[k])
+            _integrate(weights, t_t, first, start_t, p_t[k])
+            _integrate(weights, t_tt, first, start_tt, p_tt[k])
+        weights = d.w[first:last]
+        _integrate(weights, t, first, start, p_end[a])
+        _integrate(weights, t_t, first, start_t, p_end_t[a])
+        _integrate(weights, t_tt, first, start_tt, p_end_tt[a])
+        start, start_t, start_tt = p_end[a], p_end_t[a], p_end_tt[a]
+    return p, p_t, p_tt, p_end, p_end_t, p_end_tt
+
+
+@inner
+def _integrate(weights, t, first, start, out):
+    """Write start + sum_j weights_j t_{first + j}, (3,)."""
+    x, y, z = start[0], start[1], start[2]
+    for j in range(weights.size):
+        x += weights[j] * t[first + j, 0]
+        y += weights[j] * t[first + j, 1]
+        z += weights[j] * t[first + j, 2]
+    out[0] = x
+    out[1] = y
+    out[2] = z
+
+
+@merged
+def _expand(d, q, room):
+    """Return the strain that modes add at the nodes (N, 6), and to the exponents (M, 3)."""
+    xi, Omega = zeros(room, (d.Phi.shape[0], 6)), zeros(room, (d.turn.shape[0], 3))
+    for c in range(q.size):
+        i = d.component[c]
+        for k in range(xi.shape[0]):
+            xi[k, i] += d.Phi[k, c] * q[c]
+        if i >= 3:
+            for e in range(Omega.shape[0]):
+                Omega[e, i - 3] += d.turn[e, c] * q[c]
+    return xi, Omega
+
+
+@merged
+def _chain(base, Omega, Omega_t, Omega_tt, room):
+    """
+    Return coefficients, rotations, angular velocities and accelerations along the chain.
+
+    With a = T o_t and b = T o_tt + (dT/do . o_t) o_t in the frame before an exponential:
+    ``Om_e = Om + R a``, ``Om_t,e = Om_t + R b + Om x R a``.
+    """
+    M = Omega.shape[0]
+    Rc, Om, Om_t = empty(room, (M + 1, 3, 3)), empty(room, (M + 1, 3)), empty(room, (M + 1, 3))
+    step, step_t = empty(room, (M, 3)), empty(room, (M, 3))
+    c = empty(room, (M, 8))
+    X, y, z = matrix(3, 3), vector(3), vector(3)
+    for i in range(3):
+        Om[0, i], Om_t[0, i] = base.Om[i], base.Om_t[i]
+        for j in range(3):
+            Rc[0, i, j] = base.R[i, j]
+    for e in range(M):
+        coefficients(Omega[e], c[e])
+        exponential(Omega[e], c[e], X)
+        for i in range(3):
+            for j in range(3):
+                Rc[e + 1, i, j] = (
+                    Rc[e, i, 0] * X[0, j] + Rc[e, i, 1] * X[1, j] + Rc[e, i, 2] * X[2, j])
+        tangent_times(Omega[e], c[e], 1.0, Omega_t[e], y)
+        rotate(Rc[e], y, step[e])
+        tangent_times(Omega[e], c[e], 1.0, Omega_tt[e], y)
+        add_quadratic_rate(Omega[e], c[e], Omega_t[e], y)
+        rotate(Rc[e], y, step_t[e])
+        cross(Om[e], step[e], z)
+        for i in range(3):
+            Om[e + 1, i] = Om[e, i] + step[e, i]
+            Om_t[e + 1, i] = Om_t[e, i] + step_t[e, i] + z[i]
+    return c, Rc, Om, Om_t, step, step_t
+
+
+# --- Variations ----------------------------------------------------------------------------------
+
+@inner
+def turn_columns(d, x, cV, cA, turn, still, room):
+    """
+    Return the variations of rotation, angular velocity and acceleration with each coordinate.
+
+    Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, C), world frame,
+    with C = n columns, and six more (position and turn) if the base is free: `turn` (1, 3) is its
+    rotation vector, and (0, 3) if it is not. Where all is `still`, the last two are zero.
+    """
+    M, n = d.turn.shape
+    C = n + 6 * turn.shape[0]
+    shape = M + 1, 3, C
+    psi, dOm, dOm_t = zeros(room, shape), zeros(room, shape), zeros(room, shape)
+    T, D, E1, E2 = matrix(3, 3), matrix(3, 3), matrix(3, 3), matrix(3, 3)
+    A, A_t, A_tt = matrix(3, 3), matrix(3, 3), matrix(3, 3)
+    X, c = matrix(3, 3), vector(8)
+    for b in range(turn.shape[0]):
+        coefficients(turn[b], c)
+        tangent_and_slope(turn[b], c, turn[b], T, D)
+        for i in range(3):
+            dOm[0, i, n + 3 + i], dOm_t[0, i, n + 3 + i] = cV, cA
+            for j in range(3):
+                psi[0, i, n + 3 + j] = T[i, j]
+    for e in range(M):
+        R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
+        o = x.Omega[e]
+        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
+        if still:
+            _add_turns(d, e, R, T, psi)
+            continue
+        acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
+        tangent_and_slope(o, x.c[e], x.Omega_tt[e], T, X)
+        for i in range(3):
+            for j in range(3):
+                E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
+                D[i, j] += cV * T[i, j]
+        for i in range(3):
+            for j in range(3):
+                A[i, j] = R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j]
+                A_t[i, j] = R[i, 0] * D[0, j] + R[i, 1] * D[1, j] + R[i, 2] * D[2, j]
+                A_tt[i, j] = R[i, 0] * E1[0, j] + R[i, 1] * E1[1, j] + R[i, 2] * E1[2, j]
+        for k in range(C):
+            mu, j = 0.0, 0
+            if k < n:
+                mu, j = d.turn[e, k], max(d.component[k] - 3, 0)
+            y0, y1, y2 = psi[e, 0, k], psi[e, 1, k], psi[e, 2, k]
+            v0, v1, v2 = dOm[e, 0, k], dOm[e, 1, k], dOm[e, 2, k]
+            a0 = y1 * ra[2] - y2 * ra[1] + mu * A_t[0, j]
+            a1 = y2 * ra[0] - y0 * ra[2] + mu * A_t[1, j]
+            a2 = y0 * ra[1] - y1 * ra[0] + mu * A_t[2, j]
+            psi[e + 1, 0, k] = y0 + mu * A[0, j]
+            psi[e + 1, 1, k] = y1 + mu * A[1, j]
+            psi[e + 1, 2, k] = y2 + mu * A[2, j]
+            dOm[e + 1, 0, k] = v0 + a0
+            dOm[e + 1, 1, k] = v1 + a1
+            dOm[e + 1, 2, k] = v2 + a2
+            dOm_t[e + 1, 0, k] = (
+                dOm_t[e, 0, k] + y1 * rb[2] - y2 * rb[1] + mu * A_tt[0, j]
+                + v1 * ra[2] - v2 * ra[1] + Om[1] * a2 - Om[2] * a1)
+            dOm_t[e + 1, 1, k] = (
+                dOm_t[e, 1, k] + y2 * rb[0] - y0 * rb[2] + mu * A_tt[1, j]
+                + v2 * ra[0] - v0 * ra[2] + Om[2] * a0 - Om[0] * a2)
+            dOm_t[e + 1, 2, k] = (
+                dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
+                + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
+    return psi, dOm, dOm_t
+
+
+@inner
+def _add_turns(d, e, R, T, psi):
+    """Write psi after exponential e alone: that before it, and R T times its own columns."""
+    n = d.turn.shape[1]
+    for i in range(3):
+        for k in range(psi.shape[2]):
+            psi[e + 1, i, k] = psi[e, i, k]
+        for k in range(n):
+            j = d.component[k] - 3
+            if j >= 0:
+                psi[e + 1, i, k] += d.turn[e, k] * (
+                    R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j])
+

@@ -1,0 +1,48 @@
+"""
+Tendons and chambers whose given lengths and volumes contradict each other.
+
+A tendon of given displacement without compliance, or a chamber of given volume, is a constraint on
+the strains: ``G dq = b``, G the gradient of its length and b what is missing to the given one.
+Where the rod cannot stretch, two tendons on opposite sides have gradients that depend on each
+other: no q meets both, unless one is paid out as the other is taken in. The part of b that is in
+no range of G tells which ones contradict each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..engine.solver import SystemSolver
+from ..laws.actuators import Drives, LENGTH
+from .model import Model
+
+REDUNDANT = 1e-9  # singular value of scaled gradients, below which they depend on each other
+MISSING = 1e-6    # of what is given, as strain, that is not met by those that are named
+
+
+def contradiction(model: Model, solver: SystemSolver, drives: Drives) -> str:
+    """Return which commands exclude each other near the present state, in words; or nothing."""
+    unmet, dependent = [], []
+    for i, d in enumerate(model.rods):
+        rigid = {place.slot: name for name, place in model.places.items() if place.rod == i
+                 and place.slot >= 0 and drives.kind[i, place.slot] == LENGTH
+                 and drives.compliance[i, place.slot] == 0.0}
+        if len(rigid) < 2:
+            continue
+        slots = list(rigid)
+        G = np.einsum('mkc,kc->mc', solver.gradients(i)[slots][:, :, d.component], d.Phi)
+        missing = drives.command[i, slots] - solver.lengths()[i, slots]
+        size = np.linalg.norm(G, axis=1)
+        size = np.where(size > 0.0, size, 1.0)
+        U, values, _ = np.linalg.svd(G / size[:, None])
+        free = U[:, int(np.sum(values > REDUNDANT)):]
+        for name, row, left in zip(
+                rigid.values(), free, free @ (free.T @ (missing / size))):
+            unmet += [name] if abs(left) > MISSING else []
+            dependent += [name] if np.abs(row).max(initial=0.0) > MISSING else []
+    if unmet:
+        return f'the commands of {", ".join(unmet)} contradict each other: no shape meets them all'
+    if dependent:
+        return (f'the commands of {", ".join(dependent)} depend on each other: '
+                'no effort is determined')
+    return ''

@@ -1,0 +1,110 @@
+"""
+Legs that are fed through the base plate: what stands out of it has the length that is commanded.
+
+The modes of a leg live on the fixed interval of its length at rest; there the fed part, `lam`
+times longer, has the strain ``(v, u) = (xi* + Phi q) / lam``, the stiffness K / lam and the mass
+lam rho A, each per length at rest, which is exact for statics. In motion the points that modes and
+history belong to move with the tip at one end and stand at the plate at the other, while the
+material passes there at the speed of feeding: inertia forces of order ``2 rho A L_t w`` and
+``rho A L_tt`` (w the turning rate of a section) are left out. Legs are light, and fed slowly: at
+0.1 m/s and 1 rad/s it is 2 % of the leg's weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..checks.errors import InvalidModel
+from ..description.robot import Robot
+from ..numerics.kernels import Direct, kernel
+from ..rod.discretisation import Discretisation, gram
+
+
+class Fed(NamedTuple):
+    """What feeding changes of all rods, stacked."""
+
+    elastic: np.ndarray  # (k, n, n)
+    viscous: np.ndarray  # (k, n, n)
+    inertia: np.ndarray  # (k, N, 6)
+    stress: np.ndarray   # (k, N, 6) of the rest shape, which is another than that of the modes
+
+
+class Parts(NamedTuple):
+    """Of the fed parts of rods, and of the others."""
+
+    elastic: np.ndarray
+    other_elastic: np.ndarray
+    viscous: np.ndarray
+    other_viscous: np.ndarray
+    inertia: np.ndarray
+    other_inertia: np.ndarray
+    stress: np.ndarray
+
+
+@kernel
+def _fed(parts, lam):
+    """Return what is in `Fed` of rods whose fed parts are lam (k,) times longer than at rest."""
+    elastic, viscous = np.empty(parts.elastic.shape), np.empty(parts.elastic.shape)
+    inertia, stress = np.empty(parts.inertia.shape), np.empty(parts.inertia.shape)
+    for i in range(lam.size):
+        less = 1.0 / lam[i]
+        for a in range(elastic.shape[1]):
+            for b in range(elastic.shape[2]):
+                elastic[i, a, b] = parts.elastic[i, a, b] * less + parts.other_elastic[i, a, b]
+                viscous[i, a, b] = parts.viscous[i, a, b] * less + parts.other_viscous[i, a, b]
+        for k in range(inertia.shape[1]):
+            for c in range(6):
+                inertia[i, k, c] = parts.inertia[i, k, c] * lam[i] + parts.other_inertia[i, k, c]
+                stress[i, k, c] = parts.stress[i, k, c] * (less - 1.0)
+    return elastic, viscous, inertia, stress
+
+
+_directly_fed = Direct(_fed)
+
+
+class Feeding:
+    """How the rods of a robot change with the lengths of those that are legs."""
+
+    def __init__(self, robot: Robot, rods: Sequence[Discretisation]) -> None:
+        self._names = list(robot.rods)
+        self.nodes = [_fed_nodes(robot, name, d) for name, d in zip(robot.rods, rods)]
+        self._rest = [(rod.length, rod.segments[0].length) for rod in robot.rods.values()]
+        fed = np.array(self.nodes)[:, :, None]
+
+        def grams(name: str, nodes: np.ndarray) -> np.ndarray:
+            return np.array([
+                gram(d.Phi, d.component, d.w, np.where(part, getattr(d, name), 0.0))
+                for d, part in zip(rods, nodes)])
+
+        inertia, stress = (np.array([value(d) for d in rods]) for value in (
+            lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
+        self.parts = Parts(
+            grams('stiffness', fed), grams('stiffness', ~fed), grams('damping', fed),
+            grams('damping', ~fed), np.where(fed, inertia, 0.0), np.where(fed, 0.0, inertia),
+            np.where(fed, stress, 0.0))
+
+    def fed(self, lengths: np.ndarray) -> Fed:
+        """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
+        return Fed(*_directly_fed(self.parts, self.stretches(lengths)))
+
+    def stretches(self, lengths: np.ndarray) -> np.ndarray:
+        """Return how many times longer than at rest the fed parts of rods are, (k,)."""
+        lam = [1.0 + (length - whole) / first
+               for length, (whole, first) in zip(lengths.tolist(), self._rest)]
+        for name, value, length, (whole, first) in zip(self._names, lam, lengths, self._rest):
+            if not value > 0.0:
+                raise InvalidModel(f'length of {name}', length, f'> {whole - first:g} [m]')
+        return np.array(lam)
+
+    def stretch_at_nodes(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the same at the nodes of all rods, (k, N): 1 where nothing is fed."""
+        return np.where(self.nodes, self.stretches(lengths)[:, None], 1.0)
+
+
+def _fed_nodes(robot: Robot, name: str, d: Discretisation) -> np.ndarray:
+    """Return which nodes of a rod are fed, (N,) bool: those of a leg's first segment."""
+    leg = any(leg.rod == name for leg in robot.legs.values())
+    return (d.s < robot.rods[name].breaks[1]) & leg

@@ -1,0 +1,404 @@
+r"""
+A robot's description as the arrays of :mod:`cosserat_ros.engine.system`.
+
+Everything is seen from base_link: gravity is turned into it. Rods get breaks where something ends
+or is fixed to them, and equal numbers of elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import check_number
+from ..description.modes import StrainModes
+from ..description.parts import Body, Chamber, Leg, principal_axes, Tendon
+from ..description.robot import Robot
+from ..description.routing import Path
+from ..engine.equations import Bodies, Loads, no_loads
+from ..engine.solver import at_rest, CLAMPED_TIP, no_platform, SPHERICAL_TIP, SystemSolver
+from ..engine.system import Platform, stack
+from ..laws.actuators import Drives, EFFORT, GAS, LENGTH, Paths
+from ..numerics.integrators import SCHEMES
+from ..rod.discretisation import Discretisation, discretise, element_ends
+from ..rod.stations import Stations
+from .feeding import Feeding
+
+GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
+ITERATION_TIME = 1e-9   # [s] of one iteration per unknown^2 and node of a rod, as measured
+CHAIN_SHARE = 0.1       # of it that an exponential of the chain of rotations takes
+LONGEST_ITERATION = 1.0  # [s] by this estimate, that is allowed
+
+
+class Place(NamedTuple):
+    """Which actuator this is: of which rod, and the how-manieth there; legs have no slot."""
+
+    rod: int
+    slot: int
+
+
+class Placement(NamedTuple):
+    """Where a wrench acts: at the end of an element, or spread over the nodes of a rod."""
+
+    rod: int
+    end: int | None    # of which element
+    share: np.ndarray  # (N,) of the wrench, per length, at each node [1/m]; 0 at an end
+
+
+class Model:
+    """
+    A robot for the solver.
+
+    Parameters
+    ----------
+    robot : Robot
+    modes : StrainModes, optional
+        Instead of those of the description.
+
+    """
+
+    def __init__(self, robot: Robot, modes: StrainModes | None = None) -> None:
+        self.robot = robot
+        self.names = list(robot.rods)
+        self.gravity = robot.base.matrix()[:3, :3].T @ np.array(robot.gravity)
+        self.modes = modes or robot.modes
+        if robot.legs and self.modes.stretch == 0:
+            raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
+        self.rods = self._discretise()
+        self.feeding = Feeding(robot, self.rods)
+        self.places = self._find_places()
+        self.slots = max(1 + max((p.slot for p in self.places.values()), default=-1), 0)
+        self.paths = [self._paths(i) for i in range(len(self.rods))]
+        self.rest_lengths = np.array([
+            [robot.rest_position(name) if name in robot.chambers else self._rest_length(name)
+             for name in self._on(i)] + [0.0] * (self.slots - len(self._on(i)))
+            for i in range(len(self.rods))])
+        self._routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
+        self._described = self._rules({})
+        self._told = self._as_drives()
+
+    # --- Rods ---
+
+    def _discretise(self) -> list[Discretisation]:
+        """Return the rods with breaks where something ends, all with as many elements."""
+        breaks = [self._breaks(name) for name in self.names]
+        self._check_cost(max(
+            len(element_ends(self.robot.rods[name], self.modes.elements, b)) - 1
+            for name, b in zip(self.names, breaks)))
+        rods = [discretise(self.robot.rods[name], self.modes, b)
+                for name, b in zip(self.names, breaks)]
+        most = max(len(d.W) for d in rods)
+        for i, name in enumerate(self.names):
+            while len(rods[i].W) < most:
+                longest = np.argmax(np.diff(rods[i].breaks))
+                breaks[i].append(float(np.mean(rods[i].breaks[longest:longest + 2])))
+                rods[i] = discretise(self.robot.rods[name], self.modes, breaks[i])
+        return rods
+
+    def _check_cost(self, elements: int) -> None:
+        """Raise if a solve would take too long: its cost grows with the cube of the elements."""
+        modes, rods = self.modes, len(self.names)
+        per_element = sum(modes.counts)
+        nodes = elements * modes.nodes_per_element
+        chain = 2 * modes.substeps * (nodes + elements)
+        time = ITERATION_TIME * rods * (elements * per_element) ** 2 * (
+            nodes + CHAIN_SHARE * chain)
+        if time > LONGEST_ITERATION:
+            raise InvalidModel(
+                'modes', f'{per_element} modes and {modes.nodes_per_element} nodes on each of '
+                f'{elements} elements of {rods} rod{"s" if rods > 1 else ""}: {time:.2g} s',
+                'fewer modes, nodes, substeps or elements: one iteration may take '
+                f'{LONGEST_ITERATION:g} s by estimate')
+
+    def _breaks(self, rod: str) -> list[float]:
+        robot = self.robot
+        paths = [robot.path(name) for name in (*robot.tendons, *robot.chambers)]
+        ends = [s for path in paths if path.rod == rod for s in (path.start, path.end)]
+        bodies = [self._place_of(body) for body in robot.bodies.values()
+                  if robot.rod_name(body.rod) == rod]
+        return [*ends, *bodies]
+
+    def _place_of(self, body: Body) -> float:
+        return self.robot.rod(body.rod).length if body.at is None else body.at
+
+    # --- Actuators ---
+
+    def _on(self, i: int) -> list[str]:
+        """Return the names of tendons and chambers on rod i."""
+        robot = self.robot
+        return [name for name in (*robot.tendons, *robot.chambers)
+                if robot.path(name).rod == self.names[i]]
+
+    def _find_places(self) -> dict[str, Place]:
+        places = {}
+        for i in range(len(self.names)):
+            for slot, name in enumerate(self._on(i)):
+                places[name] = Place(i, slot)
+        for name, leg in self.robot.legs.items():
+            places[name] = Place(self.names.index(leg.rod), -1)
+        return {name: places[name] for name in self.robot.actuators}
+
+    def _paths(self, i: int) -> Paths:
+        """Return the paths on rod i; slots without an actuator have weight 0."""
+        d, m = self.rods[i], self.slots
+        r, r_s, weight = (np.zeros((m, d.s.size, 3)), np.zeros((m, d.s.size, 3)),
+                          np.zeros((m, d.s.size)))
+        flat = np.zeros(m, dtype=np.bool_)
+        for slot, name in enumerate(self._on(i)):
+            path = self.robot.path(name)
+            inside = (d.s > path.start) & (d.s < path.end)
+            flat[slot] = name in self.robot.chambers
+            r[slot, inside], r_s[slot, inside] = path.at(d.s[inside]), path.slope(d.s[inside])
+            weight[slot, inside] = d.w[inside] * (
+                path.area(d.s[inside]) if flat[slot] else 1.0)
+            tendon = self.robot.tendons.get(name)
+            if tendon is not None and tendon.guided_by is not None:
+                holes = self.robot.discs[tendon.guided_by].arc_lengths(
+                    self.robot.rods[self.names[i]].length)
+                _straighten(d.s, inside, path, holes, r[slot], r_s[slot])
+        return Paths(r, r_s, weight, flat)
+
+    def _rest_length(self, name: str) -> float:
+        i, slot = self.places[name]
+        d, a = self.rods[i], self.paths[i]
+        v, u = d.rest_strain[:, :3], d.rest_strain[:, 3:]
+        c = v + np.cross(u, a.r[slot]) + a.r_s[slot]
+        return float(a.weight[slot] @ np.linalg.norm(c, axis=1))
+
+    def drives(
+        self, commands: Mapping[str, float], modes: Mapping[str, str] | None = None,
+    ) -> Drives:
+        """
+        Return what tendons and chambers are told, stacked; legs are not among them.
+
+        Parameters
+        ----------
+        commands : mapping of str to float
+            Value of every actuator.
+        modes : mapping of str to str, optional
+            Command of actuators that are told something else than described: 'tension',
+            'displacement', 'pressure', 'volume', 'amount'.
+
+        """
+        if not modes:
+            told = [offset + gain * commands[name] if name else 0.0
+                    for name, offset, gain in self._told]
+            command = np.array(told).reshape(len(self.rods), self.slots)
+            return self._described._replace(command=command)
+        command = np.zeros((len(self.rods), self.slots))
+        for name, actuator in self._routed.items():
+            mode = modes.get(name, actuator.command)
+            command[self.places[name]] = self.told(name, actuator, mode, commands[name])
+        return self._rules(modes)._replace(command=command)
+
+    def _as_drives(self) -> list[tuple[str, float, float]]:
+        """Return, slot after slot, who is in it: command = offset + gain value in `Drives`."""
+        told = [('', 0.0, 0.0)] * (len(self.rods) * self.slots)
+        for name, actuator in self._routed.items():
+            (rod, slot), mode = self.places[name], actuator.command
+            zero, one = (self.told(name, actuator, mode, value) for value in (0.0, 1.0))
+            told[rod * self.slots + slot] = name, float(zero), float(one - zero)
+        return told
+
+    def _rules(self, modes: Mapping[str, str]) -> Drives:
+        """Return the rules that close the actuators, without commands."""
+        shape = len(self.rods), self.slots
+        d = Drives(
+            np.full(shape, EFFORT), np.zeros(shape), np.zeros(shape),
+            np.zeros(shape, dtype=np.bool_), np.zeros(shape), np.zeros(shape), np.ones(shape))
+        for name, actuator in self._routed.items():
+            at = self.places[name]
+            mode = modes.get(name, actuator.command)
+            if isinstance(actuator, Tendon):
+                d.pulls[at], d.compliance[at] = True, actuator.compliance
+            else:
+                d.ambient[at], d.dead[at] = actuator.ambient_pressure, actuator.dead_volume
+            d.kind[at] = {'tension': EFFORT, 'pressure': EFFORT, 'amount': GAS}.get(mode, LENGTH)
+            d.scale[at] = self._stiffness(name)
+        return d
+
+    def told(
+        self, name: str, actuator: Tendon | Chamber, mode: str, value: float,
+    ) -> float:
+        """Return a command as `Drives` takes it."""
+        if isinstance(actuator, Tendon):
+            if mode == 'tension':
+                return value
+            taken = value + actuator.compliance * actuator.pretension
+            return float(self.rest_lengths[self.places[name]]) - taken
+        factor = {'pressure': -1.0, 'volume': 1.0,
+                  'amount': GAS_CONSTANT * actuator.temperature}[mode]
+        return factor * value
+
+    def _stiffness(self, name: str) -> float:
+        """Return about how much an effort changes with its length, at fixed ends of the rod."""
+        i, slot = self.places[name]
+        d, a = self.rods[i], self.paths[i]
+        lever, bending = np.abs(a.r[slot]).max(), d.stiffness[:, 3]
+        bending = np.where(bending > 0.0, bending, np.inf)  # a string has none
+        give = np.sum(a.weight[slot] ** 2 / d.w * (
+            1.0 / d.stiffness[:, 2] + lever ** 2 / bending))
+        return 1.0 / give
+
+    # --- Loads and platform ---
+
+    def loads(self, payloads: Mapping[str, Body] | None = None) -> Loads:
+        """Return gravity, drag, the bodies of the description and further ones, stacked."""
+        stacked = []
+        for name, d in zip(self.names, self.rods):
+            rod = self.robot.rods[name]
+            carried = [(self._place_of(body), body)
+                       for body in (*self.robot.bodies.values(), *(payloads or {}).values())
+                       if self.robot.rod_name(body.rod) == name]
+            stacked.append(no_loads(d.s.size, d.W.shape[0])._replace(
+                gravity=self.gravity, square_drag=np.array(rod.drag.square),
+                linear_drag=np.array(rod.drag.linear),
+                bodies=_carried(d, carried)))
+        return stack(stacked)
+
+    def place(self, rod: str | None, at: float | None = None, extent: float = 0.0) -> Placement:
+        """
+        Return where a wrench acts.
+
+        Parameters
+        ----------
+        rod : str or None
+            None where there is only one.
+        at : float, optional
+            Arc length [m]; the rod's end if left out.
+        extent : float
+            Length beyond `at` that it is spread over evenly; 0: a point [m].
+
+        """
+        name = self.robot.rod_name(rod)
+        if name not in self.names:
+            raise UnknownName('rod', name, self.names)
+        i = self.names.index(name)
+        d, length = self.rods[i], self.robot.rods[name].length
+        s = length if at is None else check_number('at', at, least=0.0, most=length, unit='m')
+        check_number('extent', extent, least=0.0, most=(1.0 + 1e-9) * (length - s), unit='m')
+        none, end = np.zeros(d.s.size), self.end_at(i, s)
+        if extent == 0.0 and end is not None:
+            return Placement(i, end, none)
+        if extent == 0.0:
+            return Placement(i, None, Stations(d, np.array([s])).shares_of_point(0))
+        inside = d.breaks[(d.breaks > s) & (d.breaks < s + extent)]
+        x, w = legendre.leggauss(d.W.shape[1])
+        parts = np.array([s, *inside, min(s + extent, length)])
+        for start, stop in zip(parts[:-1], parts[1:]):
+            points = Stations(d, 0.5 * (start + stop + (stop - start) * x))
+            weight = 0.5 * (stop - start) * w / extent
+            none += sum(a * points.shares_of_point(k) for k, a in enumerate(weight))
+        return Placement(i, None, none)
+
+    def end_at(self, i: int, s: float) -> int | None:
+        """Return which element of rod i ends at arc length s, or None."""
+        ends = self.rods[i].breaks[1:]
+        near = np.flatnonzero(np.abs(ends - s) < 1e-9 * ends[-1])
+        return int(near[0]) if near.size else None
+
+    def ends(self, i: int) -> str:
+        """Return in words where the elements of rod i end."""
+        return ', '.join(f'{s:g}' for s in self.rods[i].breaks[1:])
+
+    @staticmethod
+    def add_wrench(
+        loads: Loads, place: Placement, wrench: np.ndarray, follower: bool = False,
+    ) -> None:
+        """Add a wrench (6,) to stacked loads: along base_link, or along the body (`follower`)."""
+        i, e = place.rod, place.end
+        if e is None:
+            loads.line_force[i] += np.outer(place.share, wrench[:3])
+            loads.line_moment[i] += np.outer(place.share, wrench[3:])
+            return
+        force, moment = ((loads.follower_force, loads.follower_moment) if follower
+                         else (loads.end_force, loads.end_moment))
+        force[i, e] += wrench[:3]
+        moment[i, e] += wrench[3:]
+
+    def platform(self) -> Platform:
+        """Return what holds the tips."""
+        robot, k = self.robot, len(self.rods)
+        if robot.platform is None:
+            return no_platform(k)
+        legs = {leg.rod: leg for leg in robot.legs.values()}
+        missing = [name for name in self.names if name not in legs]
+        if missing:
+            raise InvalidModel('rods', missing, 'all legs where there is a platform')
+        directions = [_directions(legs[name]) for name in self.names]
+        hold = np.zeros((k, max(map(len, directions)), 6))
+        for i, held in enumerate(directions):
+            hold[i, :len(held)] = held
+        inertia, axes = principal_axes(robot.platform.inertia.matrix())
+        g = robot.platform_pose(robot.rest_shape(2))
+        attached = np.array([legs[name].attachment.matrix() for name in self.names])
+        return Platform(
+            g[:3, :3].copy(), g[:3, 3].copy(), True, np.ascontiguousarray(attached[:, :3, :3]),
+            np.ascontiguousarray(attached[:, :3, 3]), hold, robot.platform.mass,
+            inertia, np.ascontiguousarray(axes), self.gravity, np.zeros(6))
+
+    def solver(self, tolerance: float = 1e-6) -> SystemSolver:
+        """Return a solver of this robot, in its rest shape."""
+        bases = []
+        for name in self.names:
+            g = self.robot.rods[name].base.matrix()
+            bases.append(at_rest(g[:3, :3], g[:3, 3]))
+        return SystemSolver(
+            self.rods, bases, self.paths, self.platform(),
+            scheme=SCHEMES[self.robot.time.scheme], tolerance=tolerance)
+
+
+# --- Shape ---------------------------------------------------------------------------------------
+
+# --- Small parts ---------------------------------------------------------------------------------
+
+def _directions(leg: Leg) -> np.ndarray:
+    """Return the directions of force and moment that a leg's joint takes, (j, 6)."""
+    if leg.joint == 'spherical':
+        return SPHERICAL_TIP
+    if leg.joint == 'clamped':
+        return CLAMPED_TIP
+    across = np.linalg.svd(np.array([leg.axis]))[2][1:]
+    return np.block([[np.eye(3), np.zeros((3, 3))], [np.zeros((2, 3)), across]])
+
+
+def _carried(d: Discretisation, bodies: Sequence[tuple[float, Body]]) -> Bodies:
+    """Return bodies at the ends of elements; several at one place become one."""
+    E = d.W.shape[0]
+    total = [(0.0, np.zeros(3), np.zeros((3, 3)))] * E
+    for s, body in bodies:
+        e = int(np.argmin(np.abs(d.breaks[1:] - s)))
+        total[e] = _joined(total[e], (
+            body.mass, np.array(body.centre_of_mass), body.inertia.matrix()))
+    moments, axes = zip(*(principal_axes(J) for _, _, J in total))
+    return Bodies(np.array([m for m, _, _ in total]), np.array([c for _, c, _ in total]),
+                  np.array(moments), np.array(axes))
+
+
+def _joined(
+    a: tuple[float, np.ndarray, np.ndarray], b: tuple[float, np.ndarray, np.ndarray],
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass, centre and inertia about it of two bodies that are fixed to each other."""
+    mass = a[0] + b[0]
+    centre = (a[0] * a[1] + b[0] * b[1]) / mass
+    inertia = sum(
+        J + m * ((c - centre) @ (c - centre) * np.eye(3) - np.outer(c - centre, c - centre))
+        for m, c, J in (a, b))
+    return mass, centre, np.asarray(inertia)
+
+
+def _straighten(
+    s: np.ndarray, inside: np.ndarray, path: Path, holes: np.ndarray, r: np.ndarray,
+    r_s: np.ndarray,
+) -> None:
+    """Lead a tendon straight, in the section's frame, between the holes of discs."""
+    knots = np.unique(np.clip([path.start, *holes, path.end], path.start, path.end))
+    offsets = path.at(knots)
+    k = np.clip(np.searchsorted(knots, s[inside]) - 1, 0, len(knots) - 2)
+    slope = (offsets[k + 1] - offsets[k]) / (knots[k + 1] - knots[k])[:, None]
+    r[inside] = offsets[k] + slope * (s[inside] - knots[k])[:, None]
+    r_s[inside] = slope
