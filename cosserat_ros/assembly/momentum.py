@@ -22,26 +22,53 @@ class _Masses(NamedTuple):
     Om: np.ndarray    # (k, 3) [rad/s]
 
 
-def energy(tree: Tree, work: Work, z: np.ndarray) -> tuple[float, float]:
-    """Return kinetic and potential energy: elastic and by gravity, without other loads [J]."""
-    kinetic = potential = 0.0
+class Energy(NamedTuple):
+    """Of an assembly [J]."""
+
+    kinetic: float
+    gravity: float  # potential of the weight
+    strain: float   # of elements, and of what couples them
+    springs: float  # of joints
+
+    @property
+    def potential(self) -> float:
+        """Elastic and by gravity, without that of other loads [J]."""
+        return self.gravity + self.strain + self.springs
+
+
+def energy(tree: Tree, work: Work, z: np.ndarray) -> Energy:
+    """Return the energies of an assembly."""
+    kinetic = gravity = strain = springs = 0.0
     for a in _all_masses(tree, work):
         spin = np.einsum('kji,kj->ki', a.axes, a.Om)
         kinetic += 0.5 * a.m @ np.sum(a.p_t ** 2, axis=1) + 0.5 * np.sum(a.J * spin ** 2)
-        potential -= a.m @ a.p @ tree.gravity
+        gravity -= a.m @ a.p @ tree.gravity
     for link in range(tree.links.kind.size):
         first, n = int(tree.links.first[link]), int(tree.links.freedom[link])
         item = int(tree.links.item[link])
         if tree.links.kind[link] == ELEMENT:
             q = z[first:first + n]
-            potential += 0.5 * q @ _part(tree, item, 7, n, n) @ q
+            strain += 0.5 * q @ _part(tree, item, 7, n, n) @ q
         elif n:
-            potential += _spring_energy(tree, item, z, first, n)
+            springs += _spring_energy(tree, item, z, first, n)
     k = tree.couplings
     for first, n, at in zip(k.first.tolist(), k.size.tolist(), k.at.tolist()):
         q = z[first:first + n]
-        potential += 0.5 * q @ k.stiffness[at:at + n * n].reshape(n, n) @ q
-    return float(kinetic), float(potential)
+        strain += 0.5 * q @ k.stiffness[at:at + n * n].reshape(n, n) @ q
+    return Energy(float(kinetic), float(gravity), float(strain), float(springs))
+
+
+def elastic_stiffness(tree: Tree) -> np.ndarray:
+    """Return the second derivative of the elastic energy at rest, (Z, Z), without loads."""
+    Z, k = tree.free.size, tree.couplings
+    K = np.diag(tree.coordinates.stiffness)
+    for link in np.flatnonzero(tree.links.kind == ELEMENT).tolist():
+        first, n = int(tree.links.first[link]), int(tree.links.freedom[link])
+        K[first:first + n, first:first + n] += _part(
+            tree, int(tree.links.item[link]), 7, n, n)
+    for first, n, at in zip(k.first.tolist(), k.size.tolist(), k.at.tolist()):
+        K[first:first + n, first:first + n] += k.stiffness[at:at + n * n].reshape(n, n)
+    return K.reshape(Z, Z)
 
 
 def momentum(tree: Tree, work: Work) -> np.ndarray:

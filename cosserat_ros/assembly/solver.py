@@ -21,7 +21,7 @@ from .element import ElementLoads, Motion
 from .fronts import factorise, Fronts, solve
 from .joint import FREELY
 from .layout import plan
-from .momentum import energy, momentum
+from .momentum import Energy, energy, momentum
 from .newton import CONVERGED, newton, NOT_FINITE, Procedures, RUNNING_OUT, SINGULAR, Stop
 from .tangent import differentiate, multiply, Tangent
 from .tree import ELEMENT, JOINT, residual, Tree, Work
@@ -527,8 +527,8 @@ class AssemblySolver:
 
     # --- Balances ---
 
-    def energy(self) -> tuple[float, float]:
-        """Return kinetic and potential energy: elastic and by gravity, without other loads [J]."""
+    def energy(self) -> Energy:
+        """Return kinetic energy, and the potentials of gravity and of all that is elastic [J]."""
         return energy(self.tree, self.refresh(), self.z)
 
     def momentum(self) -> np.ndarray:

@@ -23,7 +23,7 @@ from std_srvs.srv import SetBool
 
 from ...analysis.linearize import linearize
 from ...checks.errors import CosseratError, InvalidModel, SingularState, UnknownName
-from ...engine.solver import Solution
+from ...assembly.solver import Solution
 from ...inverse import InverseStatics, Result
 from ...msg import SolverStatus
 from ...simulation.simulator import Simulator, Snapshot
