@@ -184,7 +184,7 @@ class RodsSolver(AssemblySolver):
         return Drives(*(part.reshape(self.effort_places.shape) for part in self.tree.drives))
 
     def weight_of(self, inertia: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Return what more inertia (k, N, 6) of the rods adds to the static residual at z, (Z,)."""
+        """Return what more inertia (k, N, 6) of rods adds to the static residual at z, (Z,)."""
         data, at = self.tree.elements.data, self._places.inertia
         own, plain = data[at], self.residual_at_rest(z)
         data[at] += inertia

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..description.modes import COMPONENTS
 from ..assembly.rods import RodsSolver
+from ..description.modes import COMPONENTS
 from ..rod.stations import Stations
 from .model import Model
 

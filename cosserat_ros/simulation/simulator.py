@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..assembly.rods import RodsSolver
+from ..assembly.solver import Solution
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number, check_vector
 from ..description.modes import StrainModes
 from ..description.parts import Body, Chamber, Inertia, Leg, Tendon
 from ..description.robot import Robot, RodShape
-from ..assembly.rods import RodsSolver
-from ..assembly.solver import Solution
 from ..laws.actuators import Drives, lengths_and_gradients
 from ..numerics.integrators import Rule, STILL
 from ..numerics.lie import inverse_se3
