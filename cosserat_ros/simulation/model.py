@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
+from ..assembly.assembly import Assembly
 from ..assembly.loads import Bodies, Loads, no_loads, stack
 from ..assembly.rods import RodsSolver
 from ..checks.errors import InvalidModel, UnknownName
@@ -320,13 +321,16 @@ class Model:
         force[i, e] += wrench[:3]
         moment[i, e] += wrench[3:]
 
+    def assembly(self) -> Assembly:
+        """Return the robot as an assembly, in its rest shape."""
+        return assembly_of(
+            self.robot, self.modes, dict(zip(self.names, self.rods)),
+            dict(zip(self.names, self.paths)), self.gravity, self._coupled())
+
     def solver(self, tolerance: float = 1e-6) -> RodsSolver:
         """Return a solver of this robot, in its rest shape, with arrays of its own."""
-        rods = dict(zip(self.names, self.rods))
-        solver = RodsSolver(
-            assembly_of(self.robot, self.modes, rods, dict(zip(self.names, self.paths)),
-                        self.gravity, self._coupled()),
-            rods, SCHEMES[self.robot.time.scheme], tolerance)
+        solver = RodsSolver(self.assembly(), dict(zip(self.names, self.rods)),
+                            SCHEMES[self.robot.time.scheme], tolerance)
         solver.load(self.loads())
         return solver
 
