@@ -156,22 +156,31 @@ class Energy(NamedTuple):
         return self.gravity + self.strain + self.springs
 
 
+def elastic_stiffness(tree: Tree) -> np.ndarray:
+    """Return the second derivative of the elastic energy at rest, (Z, Z), without loads."""
+    return np.diag(tree.coordinates.stiffness) + _strain_stiffness(tree)
+
+
+def _strain_stiffness(tree: Tree) -> np.ndarray:
+    """Return the part of elements and of what couples them, (Z, Z)."""
+    links, k, K = tree.links, tree.couplings, np.zeros((tree.free.size,) * 2)
+    for link in np.flatnonzero(links.kind == ELEMENT).tolist():
+        first, n = int(links.first[link]), int(links.freedom[link])
+        at, here = int(tree.elements.first[links.item[link], 7]), slice(first, first + n)
+        K[here, here] += tree.elements.data[at:at + n * n].reshape(n, n)
+    for first, n, at in zip(k.first.tolist(), k.size.tolist(), k.at.tolist()):
+        K[first:first + n, first:first + n] += k.stiffness[at:at + n * n].reshape(n, n)
+    return K
+
+
 def elastic_energy(tree: Tree, z: np.ndarray) -> tuple[float, float]:
     """Return the energy of strains, with what couples elements, and that of springs [J]."""
-    strain = springs = 0.0
-    for link in range(tree.links.kind.size):
-        first, n = int(tree.links.first[link]), int(tree.links.freedom[link])
-        item = int(tree.links.item[link])
-        if tree.links.kind[link] == ELEMENT:
-            q, at = z[first:first + n], int(tree.elements.first[item, 7])
-            strain += 0.5 * q @ tree.elements.data[at:at + n * n].reshape(n, n) @ q
-        elif n:
-            springs += _spring_energy(tree, item, z, first, n)
-    k = tree.couplings
-    for first, n, at in zip(k.first.tolist(), k.size.tolist(), k.at.tolist()):
-        q = z[first:first + n]
-        strain += 0.5 * q @ k.stiffness[at:at + n * n].reshape(n, n) @ q
-    return float(strain), float(springs)
+    links = tree.links
+    springs = sum(
+        _spring_energy(tree, int(links.item[link]), z, int(links.first[link]),
+                       int(links.freedom[link]))
+        for link in np.flatnonzero((links.kind == JOINT) & (links.freedom > 0)).tolist())
+    return float(0.5 * z @ _strain_stiffness(tree) @ z), springs
 
 
 def _spring_energy(tree: Tree, j: int, z: np.ndarray, first: int, n: int) -> float:
