@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from cosserat_ros.analysis.sensitivity import tangent, unbalance
+from cosserat_ros.analysis.sensitivity import tangent
 from cosserat_ros.analysis.stability import stability
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.parts import Discs
@@ -58,12 +58,14 @@ class Balance:
         plain = Simulator(without_laws(sim.robot), sim.model.modes)
         plain.commands, plain._reached = dict(sim.commands), dict(sim.commands)
         plain.set_loads(sim.named_loads)
-        self.sim, self.system, self.d = sim, plain.system(), sim.model.rods[0]
+        self.sim, self.plain, self.d = sim, plain.equations(), sim.model.rods[0]
         self.memory, self.roots = dict(sim.friction.memory), sim.hysteresis.roots[0]
 
     def __call__(self, z, z_t=None, z_tt=None):
         """Return what must be zero at z and its rates, (unknowns,)."""
-        solver, r = self.sim.solver, unbalance(self.system, z, z_t, z_tt)
+        solver, still = self.sim.solver, np.zeros(z.size)
+        r = self.plain.residual(
+            z, still if z_t is None else z_t, still if z_tt is None else z_tt)
         q = z[solver.q_places[0]]
         r[solver.q_places[0]] += self._bending(q)
         for name, tendon in self.sim.robot.tendons.items():
@@ -120,7 +122,7 @@ class Balance:
             return true.length - plain.length, true.gradient - plain.gradient
 
         r[self.sim.solver.q_places[0]] += z[row] * more(q)[1]
-        drives = self.system.drives
+        drives = self.plain.drives
         if drives.kind[0, slot] == LENGTH and z[row] > 0.0:
             r[row] -= drives.scale[0, slot] * (more(q)[0] - more(np.zeros(q.size))[0])
 

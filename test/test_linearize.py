@@ -12,7 +12,6 @@ from cosserat_ros.analysis.sensitivity import command_columns, command_jacobian,
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.parts import Pose, TimeStepping, Tip
 from cosserat_ros.description.robot import load
-from cosserat_ros.engine.system import unbalance_and_jacobian
 from cosserat_ros.rod.kinematics import kinematics
 from cosserat_ros.simulation.simulator import Simulator
 
@@ -93,7 +92,7 @@ def test_a_force_moves_an_arm_of_given_displacements_as_the_linear_one(give):
     assert taut == 2
     assert linear.A.shape[0] == 2 * (solver.moves.sum() - (0 if give else taut))
     force = np.array([1e-6, 2e-6, 0.0, 0.0, 0.0, 0.0])
-    part = reduced(slopes(sim.system(), solver.z, solver.z_t, solver.z_tt), solver.moves)
+    part = reduced(slopes(sim.equations(), solver.z, solver.z_t, solver.z_tt), solver.moves)
     push = part.basis.T @ J.T @ force
     y = forced(linear.A, np.concatenate([0.0 * push, push]), 50) @ linear.C.T
     sim.set_wrench(force)
@@ -106,14 +105,14 @@ def test_in_motion_the_state_matrix_is_the_slope_of_the_accelerations():
     sim.command(tendon_1=6.0, tendon_2=3.0)
     for _ in range(40):
         sim.step(1e-3)
-    solver, system = sim.solver, sim.system()
+    solver = sim.equations()
     n, z0 = solver.moves.sum(), solver.z
 
     def rates(x):
         z, z_t, still = z0.copy(), np.zeros(z0.size), np.zeros(z0.size)
         z[:n], z_t[:n] = x[:n], x[n:]
-        r = unbalance_and_jacobian(system, z, z_t, still, 0.0, 0.0)[0]
-        mass = slopes(system, z, z_t, still).mass[:n, :n]
+        r = solver.residual(z, z_t, still)
+        mass = slopes(solver, z, z_t, still).mass[:n, :n]
         return np.concatenate([x[n:], np.linalg.solve(mass, -r[:n])])
 
     linear = linearize(sim)

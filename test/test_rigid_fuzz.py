@@ -80,7 +80,7 @@ def exercise(rng, solver):
             before = solver.z.copy()
             solution = solver.step(float(10.0 ** rng.uniform(-5.0, 0.0)))
             check(solver, solution, before)
-        kinetic, potential = solver.energy()
+        kinetic, potential = solver.energy().kinetic, solver.energy().potential
         assert np.isfinite([kinetic, potential]).all() and kinetic >= 0.0
         assert np.isfinite(solver.momentum()).all()
         solver.set_state(solver.z, np.where(solver.moves, rng.normal(size=solver.Z), 0.0))

@@ -11,7 +11,7 @@ from conftest import ROOT
 import pytest
 
 ROOMS = (
-    'checks', 'numerics', 'description', 'rod', 'laws', 'assembly', 'engine', 'simulation', 'analysis',
+    'checks', 'numerics', 'description', 'rod', 'laws', 'assembly', 'simulation', 'analysis',
     'inverse', 'control', 'comparison', 'calibration', 'commands', 'papers', 'nodes')
 GENERATED = {'msg', 'srv'}  # of the interfaces; for nodes alone
 PACKAGE = ROOT / 'cosserat_ros'

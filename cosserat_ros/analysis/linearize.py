@@ -1,7 +1,7 @@
 r"""
 A robot about an operating point as a linear system: ``x_t = A x + B u``, ``y = C x``.
 
-The equations of `engine.system` have efforts and reactions among their unknowns, which
+The equations of `cosserat_ros.assembly` have efforts and reactions among their unknowns, which
 have no rates. With their slopes ``K = dr/dz``, ``D = dr/dz_t``, ``M = dr/dz_tt`` these are removed
 exactly. In deviations, dy of the coordinates, de of efforts and reactions, du of commands:
 
@@ -12,8 +12,9 @@ exactly. In deviations, dy of the coordinates, de of efforts and reactions, du o
   gas. Their own row is solved for de. What is left in the balance is ``K_yy + a k a^T``, a the
   gradient of the tendon's length or the chamber's volume and k = 0, 0, 1 / compliance,
   n R T / V^2: never negative.
-- *Rigid constraints* have ``K_ee = 0``: tips held by a platform or in space, tendons and chambers
-  of a given length or volume without compliance. With G = K_ey, ``dy = N eta + Y du``: N a basis
+- *Rigid constraints* have ``K_ee = 0``: loops, tips held by a platform or in space, tendons and
+  chambers of a given length or volume without compliance; and joints' coordinates that are driven
+  or at a limit, whose own row says where they are. With G = K_ey, ``dy = N eta + Y du``: N a basis
   of the null space of G (by SVD: constraints may be redundant), Y du what the commands of rigid
   drives force on the coordinates. As ``N^T G^T = 0``, their efforts and the reactions drop out of
   ``N^T`` times the balance.
@@ -45,8 +46,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
+from ..assembly.solver import AssemblySolver
 from ..checks.errors import SingularState
-from ..engine.system import System, unbalance_and_jacobian
 from ..numerics.lie import hat
 from ..rod.kinematics import kinematics, State
 from ..rod.stations import Stations
@@ -73,11 +74,12 @@ def singular_states_named() -> Iterator[None]:
 # --- Without efforts and reactions ---------------------------------------------------------------
 
 class Slopes(NamedTuple):
-    """Of the equations, all (unknowns, unknowns)."""
+    """Of the equations, (unknowns, unknowns) each."""
 
     stiffness: np.ndarray  # dr/dz
     damping: np.ndarray    # dr/dz_t
     mass: np.ndarray       # dr/dz_tt
+    held: np.ndarray       # (unknowns,) bool: coordinates that are driven or at a limit
 
 
 class Reduced(NamedTuple):
@@ -97,14 +99,17 @@ class Reduced(NamedTuple):
     load_rate: np.ndarray  # (p, inputs)
 
 
-def slopes(system: System, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray) -> Slopes:
-    """Return the derivatives of a system's equations with unknowns, rates and accelerations."""
+def slopes(
+    solver: AssemblySolver, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray,
+) -> Slopes:
+    """Return the derivatives of a solver's equations with unknowns, rates and accelerations."""
     K, damped, heavy = (
-        unbalance_and_jacobian(system, z, z_t, z_tt, cV, cA)[1]
+        solver.jacobian(z, z_t, z_tt, cV, cA)[1]
         for cV, cA in ((0.0, 0.0), (FAST, 0.0), (0.0, FAST ** 2)))
     if not all(np.isfinite(part).all() for part in (K, damped, heavy)):
         raise np.linalg.LinAlgError('the tangent is not finite')
-    return Slopes(K, (damped - K) / FAST, (heavy - K) / FAST ** 2)
+    return Slopes(
+        K, (damped - K) / FAST, (heavy - K) / FAST ** 2, solver.work.held.copy())
 
 
 def reduced(slopes: Slopes, moves: np.ndarray, columns: np.ndarray | None = None) -> Reduced:
@@ -122,7 +127,7 @@ def reduced(slopes: Slopes, moves: np.ndarray, columns: np.ndarray | None = None
     """
     b = np.zeros((moves.size, 0)) if columns is None else columns
     K, b = without_soft_efforts(slopes.stiffness, moves, b)
-    rigid = _rigid(slopes.stiffness, moves)
+    rigid = _rigid(slopes.stiffness, moves) | slopes.held
     here = np.ix_(moves, moves)
     D, M = slopes.damping[here], slopes.mass[here]
     N, Y = _null_space(slopes.stiffness[np.ix_(rigid, moves)], b[rigid])
@@ -137,9 +142,9 @@ def reduced(slopes: Slopes, moves: np.ndarray, columns: np.ndarray | None = None
                    N.T @ (K @ Y + b[moves]), N.T @ D @ Y)
 
 
-def constrained(K: np.ndarray, moves: np.ndarray) -> np.ndarray:
+def constrained(K: np.ndarray, moves: np.ndarray, held: np.ndarray) -> np.ndarray:
     """Return the static stiffness of independent coordinates, (p, p), in some basis of them."""
-    none, rigid = np.zeros((moves.size, 0)), _rigid(K, moves)
+    none, rigid = np.zeros((moves.size, 0)), _rigid(K, moves) | held
     own = without_soft_efforts(K, moves, none)[0]
     if not rigid.any():
         return own
@@ -333,7 +338,7 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
 
     """
     solver, view = sim.solver, outlook(sim, rod, at)
-    tangents = slopes(sim.system(), solver.z, solver.z_t, solver.z_tt)
+    tangents = slopes(sim.equations(), solver.z, solver.z_t, solver.z_tt)
     part = reduced(
         tangents._replace(stiffness=sim.coupled(tangents.stiffness)), solver.moves,
         command_columns(sim))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..assembly.rods import RodsSolver
 from ..description.parts import Chamber, Leg, Tendon
-from ..engine.system import equations, System, Tangent, unbalance_and_jacobian
 from ..laws.actuators import EFFORT, GAS, LENGTH
 from ..simulation.model import GAS_CONSTANT
 from ..simulation.simulator import Simulator
@@ -20,16 +20,15 @@ from ..simulation.simulator import Simulator
 def tangent(sim: Simulator) -> np.ndarray:
     """Return the static tangent dr/dz at the present instant, square."""
     still = np.zeros(sim.solver.z.size)
-    return sim.coupled(
-        unbalance_and_jacobian(sim.system(), sim.solver.z, still, still, 0.0, 0.0)[1])
+    return sim.coupled(sim.equations().jacobian(sim.solver.z, still, still, 0.0, 0.0)[1])
 
 
 def command_columns(sim: Simulator) -> np.ndarray:
     """Return dr/dcommand at the present instant, (unknowns, actuators), in described units."""
-    system, z = sim.system(), sim.solver.z
+    solver = sim.equations()
+    z, drives, lengths = solver.z, solver.drives, solver.lengths()
     columns = np.zeros((z.size, len(sim.robot.actuators)))
-    lengths, drives = sim.solver.lengths(), system.drives
-    fed = _leg_columns(sim, system) if sim.robot.legs else columns.T
+    fed = _leg_columns(sim) if sim.robot.legs else columns.T
     for j, (name, actuator) in enumerate(sim.robot.actuators.items()):
         at = sim.model.places[name]
         if isinstance(actuator, Leg):
@@ -55,10 +54,10 @@ def _unit(actuator: Tendon | Chamber) -> float:
     return 1.0 if actuator.command == 'tension' else -1.0
 
 
-def _leg_columns(sim: Simulator, system: System) -> np.ndarray:
+def _leg_columns(sim: Simulator) -> np.ndarray:
     """Return dr/dlength of each rod at the present instant, (k, unknowns)."""
     legs, z = LegColumns(sim), sim.solver.z
-    return legs.columns(z, sim.leg_lengths, legs.weights(system, z, unbalance(system, z)))
+    return legs.columns(z, sim.leg_lengths, legs.weights(sim.solver, z))
 
 
 class LegColumns:
@@ -71,8 +70,6 @@ class LegColumns:
 
     def __init__(self, sim: Simulator) -> None:
         self._model, self._places = sim.model, sim.solver.q_places
-        own = (sim.solver.z.size - 6 * (sim.robot.platform is not None)) // len(sim.model.rods)
-        self._own = self._places[:, :1] + np.arange(own)  # (k, B) unknowns of each rod
         self._rods = np.arange(len(self._places))[:, None]
         self._first = np.array([
             sim.robot.rods[name].segments[0].length for name in sim.model.names])
@@ -80,37 +77,22 @@ class LegColumns:
             np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
             for d, stress in zip(sim.model.rods, sim.model.feeding.parts.stress)])
 
-    def weights(self, system: System, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+    def weights(self, solver: RodsSolver, z: np.ndarray) -> np.ndarray:
         """
-        Return the change of the equations r at z as the fed parts of all rods grow by lam = 1.
+        Return the change of the equations at z as the fed parts of all rods grow by lam = 1.
 
         A rod's weight is in its own equations only, so that all can be made heavier at once.
         """
-        inertia = system.rods.inertia + self._model.feeding.parts.inertia
-        heavier = system._replace(rods=system.rods._replace(inertia=inertia))
-        return unbalance(heavier, z) - r
+        return solver.weight_of(self._model.feeding.parts.inertia, z)
 
     def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
         fed, lam = self._model.feeding.parts, self._model.feeding.stretches(lengths)
         columns, q = np.zeros((lengths.size, z.size)), self._places
-        columns[self._rods, self._own] = weights[self._own]
+        columns[self._rods, q] = weights[q]
         elastic = (fed.elastic @ z[q][:, :, None])[:, :, 0] + self._rest_force
         columns[self._rods, q] -= elastic / lam[:, None] ** 2
         return columns / self._first[:, None]
-
-
-def unbalance(
-    system: System, z: np.ndarray, z_t: np.ndarray | None = None, z_tt: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return what must be zero; in statics, if no rates and accelerations are given."""
-    still = np.zeros(z.size)
-    k, P = system.rods.s.shape[0], 6 * system.platform.moves
-    B, r = (z.size - P) // k, np.empty(z.size)
-    equations(system, z, still if z_t is None else z_t, still if z_tt is None else z_tt,
-              0.0, 0.0, False, r, Tangent(
-                  np.empty((k, B, B)), np.empty((k, B, 6)), np.empty((k, 6, B)), np.empty((6, 6))))
-    return r
 
 
 def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = None) -> np.ndarray:
@@ -119,21 +101,23 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
 
     The platform's centre of mass, or the end of the only rod, if no rod is named.
     """
+    solver = sim.solver
     if sim.robot.platform is not None and rod is None:
-        columns = np.zeros((sim.solver.z.size, 6))
-        columns[-6:] = -np.eye(6)
+        columns = np.zeros((solver.z.size, 6))
+        columns[solver.platform_places] = -np.eye(6)
         return columns
-    place = sim.model.place(rod, at)
-    system, z = sim.system(), sim.solver.z
-    none = unbalance(system, z)
-    changes = []
-    for unit in np.eye(6):
-        loads = system.loads._replace(
-            end_force=system.loads.end_force.copy(), end_moment=system.loads.end_moment.copy(),
-            line_force=system.loads.line_force.copy(),
-            line_moment=system.loads.line_moment.copy())
-        sim.model.add_wrench(loads, place, unit)
-        changes.append(unbalance(system._replace(loads=loads), z) - none)
+    place, z, changes = sim.model.place(rod, at), solver.z, []
+    none = sim.equations().residual_at_rest(z)
+    try:
+        for unit in np.eye(6):
+            loads = sim.loads._replace(**{
+                name: getattr(sim.loads, name).copy()
+                for name in ('end_force', 'end_moment', 'line_force', 'line_moment')})
+            sim.model.add_wrench(loads, place, unit)
+            solver.load(loads)
+            changes.append(solver.residual_at_rest(z) - none)
+    finally:
+        solver.load(sim.loads)
     return np.array(changes).T
 
 

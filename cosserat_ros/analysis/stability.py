@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.solver import SystemSolver
-from ..engine.system import System
+from ..assembly.momentum import elastic_stiffness
+from ..assembly.solver import AssemblySolver
 from ..rod.kinematics import kinematics
 from ..simulation.simulator import Simulator
 from .linearize import (
@@ -56,16 +56,9 @@ class Stability(NamedTuple):
     asymmetry: float          # of the stiffness, over that without load; 0: has a potential [-]
 
 
-def assess(solver: SystemSolver, system: System) -> Stability:
+def assess(solver: AssemblySolver) -> Stability:
     """
-    Return the stability of a solver's present state, an equilibrium of the system.
-
-    Parameters
-    ----------
-    solver : SystemSolver
-        Of bases that are held or moved, not free.
-    system : System
-        With the loads and drives of the equilibrium, see `SystemSolver.system`.
+    Return the stability of an assembly's present state, an equilibrium of what acts on it.
 
     Raises
     ------
@@ -74,8 +67,8 @@ def assess(solver: SystemSolver, system: System) -> Stability:
 
     """
     still = np.zeros(solver.z.size)
-    tangents = slopes(system, solver.z, still, still)
-    return _assessed(solver, tangents, tangents.stiffness, system.rods.elastic)
+    tangents = slopes(solver, solver.z, still, still)
+    return _assessed(solver, tangents, tangents.stiffness, elastic_stiffness(solver.tree))
 
 
 def stability(sim: Simulator) -> Stability:
@@ -89,16 +82,28 @@ def stability(sim: Simulator) -> Stability:
 
     """
     solver, still = sim.solver, np.zeros(sim.solver.z.size)
-    tangents = slopes(sim.system(yields=True), solver.z, still, still)
+    tangents = slopes(sim.equations(yields=True), solver.z, still, still)
+    elastic = elastic_stiffness(solver.tree)
+    for places, own in zip(solver.q_places, sim.model.feeding.fed(sim.leg_lengths).elastic):
+        elastic[np.ix_(places, places)] = own  # of rods alone, without what laws add to them
     return _assessed(
         solver, tangents._replace(stiffness=sim.coupled(tangents.stiffness)),
-        sim.chords.coupled(tangents.stiffness), sim.model.feeding.fed(sim.leg_lengths).elastic)
+        sim.chords.coupled(tangents.stiffness), elastic)
 
 
-def stands(K: np.ndarray, solver: SystemSolver) -> bool:
-    """Return whether an equilibrium with the static tangent K is stable: `assess`, in short."""
+def stands(K: np.ndarray, moves: np.ndarray, held: np.ndarray) -> bool:
+    """
+    Return whether an equilibrium with the static tangent K is stable: `assess`, in short.
+
+    Parameters
+    ----------
+    K : (unknowns, unknowns) array
+    moves, held : (unknowns,) bool arrays
+        Which unknowns are coordinates, and which of these are driven or at a limit.
+
+    """
     try:
-        K_r = constrained(K, solver.moves)
+        K_r = constrained(K, moves, held)
         np.linalg.cholesky(0.5 * (K_r + K_r.T))
     except np.linalg.LinAlgError:
         return False
@@ -107,13 +112,13 @@ def stands(K: np.ndarray, solver: SystemSolver) -> bool:
 
 @singular_states_named()
 def _assessed(
-    solver: SystemSolver, tangents: Slopes, closed: np.ndarray, elastic: np.ndarray,
+    solver: AssemblySolver, tangents: Slopes, closed: np.ndarray, elastic: np.ndarray,
 ) -> Stability:
-    """Return the stability by tangents; `closed` drives and `elastic` strains (k, n, n) are E."""
+    """Return the stability by tangents; E is of `closed` drives and of all that is `elastic`."""
     part = reduced(tangents, solver.moves)
     K = 0.5 * (part.stiffness + part.stiffness.T)
     N = part.basis[solver.moves]
-    E = N.T @ _unloaded(solver, closed, elastic) @ N
+    E = N.T @ _unloaded(solver.moves, closed, elastic) @ N
     E = 0.5 * (E + E.T)
     root = _inverse_root(E)
     values, modes = np.linalg.eigh(root.T @ K @ root)
@@ -123,12 +128,10 @@ def _assessed(
         float(part.squares[0]), part.basis @ root @ modes[:, 0], float(np.linalg.norm(skew, 2)))
 
 
-def _unloaded(solver: SystemSolver, closed: np.ndarray, elastic: np.ndarray) -> np.ndarray:
-    """Return the stiffness of strains and closed drives alone, (coordinates, coordinates)."""
-    moves, bare = solver.moves, closed.copy()
-    bare[np.ix_(moves, moves)] = 0.0
-    for i, places in enumerate(solver.q_places):
-        bare[np.ix_(places, places)] = elastic[i]
+def _unloaded(moves: np.ndarray, closed: np.ndarray, elastic: np.ndarray) -> np.ndarray:
+    """Return the stiffness of what is elastic and of closed drives alone, of the coordinates."""
+    here, bare = np.ix_(moves, moves), closed.copy()
+    bare[here] = elastic[here]
     return without_soft_efforts(bare, moves, np.zeros((moves.size, 0)))[0]
 
 
@@ -149,7 +152,7 @@ def displacements(sim: Simulator, mode: np.ndarray) -> dict[str, np.ndarray]:
     ----------
     sim : Simulator
     mode : (unknowns,) array
-        For example `Stability.mode`; the last six are position and turn of a platform.
+        For example `Stability.mode`.
 
     Returns
     -------

@@ -29,11 +29,13 @@ from ..laws.actuators import no_paths, Paths
 from ..numerics.integrators import Scheme, SCHEMES
 from ..numerics.lie import inverse_se3
 from ..rod.discretisation import discretise_elements, Element
+from .fronts import Fronts
 from .joint import FREELY, RIGID
 from .joint_kinds import Coordinate, JointKind
 from .layout import ElementData, JointShape, no_element_loads, TreeBuilder, WORLD
 from .solver import AssemblySolver
-from .tree import Tree
+from .tangent import Tangent
+from .tree import Tree, Work
 
 GROUND = 'ground'
 CLOSED = 1e-8  # [m, rad] of a loop
@@ -333,18 +335,26 @@ class Assembly:
         self, scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-12,
     ) -> AssemblySolver:
         """Return a solver, at rest where the parts say."""
+        solver = AssemblySolver(*self.parts(), scheme, tolerance)
+        self.set_up(solver)
+        return solver
+
+    def parts(self) -> tuple[Tree, Work, Tangent, Fronts, list[str], np.ndarray]:
+        """Return what an `AssemblySolver` is made of, with arrays of its own."""
         tree, work, tangent, fronts = self._tree.build()
         size = max(self._lengths.values(), default=0.0) or self._extent()
         lengths = np.array([
             self._lengths.get(link, size) for link in range(tree.links.kind.size)])
         names = self._names + [''] * (tree.links.kind.size - len(self._names))
-        solver = AssemblySolver(tree, work, tangent, fronts, names, lengths, scheme, tolerance)
-        self._put_bodies(tree)
-        z = self._put_coordinates(tree)
-        solver.places = self._places(tree)
+        return tree, work, tangent, fronts, names, lengths
+
+    def set_up(self, solver: AssemblySolver) -> None:
+        """Give a solver of these parts its bodies and coordinates, at rest, and look at loops."""
+        self._put_bodies(solver.tree)
+        z = self._put_coordinates(solver.tree)
+        solver.places = self._places(solver.tree)
         solver.set_state(z)
         self._look_at_loops(solver)
-        return solver
 
     def _look_at_loops(self, solver: AssemblySolver) -> None:
         """Let go of redundant constraints; refuse loops that cannot be closed."""

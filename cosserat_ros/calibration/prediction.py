@@ -27,12 +27,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..analysis.sensitivity import station_jacobian, tangent, unbalance
+from ..analysis.sensitivity import station_jacobian, tangent
 from ..checks.errors import CosseratError, InvalidModel
 from ..comparison.maps import MeasuredChannel, RecordingMap
 from ..comparison.recordings import Recording
 from ..description.robot import Robot
-from ..engine.system import System, unbalance_and_jacobian
 from ..numerics.integrators import begin, Rule
 from ..rod.stations import Stations
 from ..simulation.simulator import Load, Simulator
@@ -125,7 +124,7 @@ class _Follower:
         # Without these, only commands change from sample to sample; and the bristles of the rods,
         # which `unbalance` adds.
         self._fixed = not (self.sim.robot.legs or self.sim.friction.acts or self.sim.chords)
-        self._system: System | None = None
+        self._prepared = False  # whether its rods are as they are without bristles
 
     def tell(self, k: int) -> None:
         """Give the commands of a sample, limits or not: what was measured has been done."""
@@ -135,35 +134,30 @@ class _Follower:
         """Let the wrenches act that hold the robot before a motion."""
         self.sim.set_loads({name: Load(np.array(held.wrench), held.rod, held.at)
                             for name, held in self._channels.held.items()})
-        self._system = None
 
     def release(self) -> None:
         """Let go."""
         self.sim.set_loads({})
-        self._system = None
 
     def start(self) -> None:
         """Begin to move, with the acceleration that the loads ask for."""
-        self.sim.system()  # rods as they are now
-        self.sim.solver.start(self.sim.loads)
+        self.sim.equations().start()
 
     def unbalance(
         self, z: np.ndarray, R: np.ndarray, z_t: np.ndarray | None = None,
         z_tt: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return what must be zero at z and its rates, with the platform's attitude R."""
-        sim = self.sim
+        sim, still = self.sim, np.zeros(z.size)
+        rates = still if z_t is None else z_t, still if z_tt is None else z_tt
         if not self._fixed:
             sim.stand(z, R)
-            return unbalance(sim.system(), z, z_t, z_tt)
-        if self._system is None:
-            sim.stand(z, R)
-            system, free = sim.system(), sim.model.feeding.fed(sim.leg_lengths)
-            self._system = system._replace(
-                rods=system.rods._replace(elastic=free.elastic),
-                loads=system.loads._replace(stress=sim.loads.stress + free.stress))
-        system = self._system._replace(drives=sim.model.drives(sim.commands))
-        return unbalance(system, z, z_t, z_tt) + sim.hysteresis.force(z)
+            return sim.equations().residual(z, *rates)
+        if not self._prepared:
+            sim.solver.change_rods(*sim.model.feeding.fed(sim.leg_lengths))
+            self._prepared = True
+        sim.solver.drive(sim.model.drives(sim.commands))
+        return sim.solver.residual(z, *rates) + sim.hysteresis.force(z)
 
     def tangent(self) -> np.ndarray:
         """Return the static tangent of the last sample, square."""
@@ -247,7 +241,7 @@ class _Tangent:
         z_tt: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return what must be zero for a shadow, at any state."""
-        return follower.unbalance(z, self._model.sim.solver.platform.R, z_t, z_tt)
+        return follower.unbalance(z, self._model.sim.solver.attitude, z_t, z_tt)
 
     def settle(self, held: bool = False) -> None:
         """Follow the model to an equilibrium, held or not."""
@@ -269,7 +263,7 @@ class _Tangent:
         """Follow the model that was let go: the same equations hold for its acceleration."""
         sim, moved = self._model.sim, self._past[0]
         z, still, here = sim.solver.z, np.zeros(sim.solver.z.size), sim.solver.moves
-        K, heavier = (unbalance_and_jacobian(sim.system(), z, still, still, 0.0, cA)[1]
+        K, heavier = (sim.equations().jacobian(z, still, still, 0.0, cA)[1]
                       for cA in (0.0, 1.0))
         r = []
         for j, shadow in enumerate(self._shadows):
@@ -287,8 +281,7 @@ class _Tangent:
         """Follow the model through a step that it has made by a rule."""
         solver = self._model.sim.solver
         z, (cV, cA, _) = solver.z, rule.new
-        K = unbalance_and_jacobian(
-            self._model.sim.system(), z, solver.z_t, solver.z_tt, cV, cA)[1]
+        K = self._model.sim.equations().jacobian(z, solver.z_t, solver.z_tt, cV, cA)[1]
         changes = np.einsum('rk,knj->rnj', rule.past, self._past)
         r = []
         for j, shadow in enumerate(self._shadows):
@@ -324,7 +317,7 @@ class _Tangent:
         """Return how the points move with parameter j at fixed z, (M, 3)."""
         shadow = self._shadows[j]
         for follower in shadow[:2]:
-            follower.sim.stand(z, self._model.sim.solver.platform.R)
+            follower.sim.stand(z, self._model.sim.solver.attitude)
         return (shadow.more.positions() - shadow.less.positions()) / shadow.span
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.solver import SystemSolver
+from ..assembly.rods import RodsSolver
 from ..laws.actuators import Drives, LENGTH
 from .model import Model
 
@@ -20,7 +20,7 @@ REDUNDANT = 1e-9  # singular value of scaled gradients, below which they depend 
 MISSING = 1e-6    # of what is given, as strain, that is not met by those that are named
 
 
-def contradiction(model: Model, solver: SystemSolver, drives: Drives) -> str:
+def contradiction(model: Model, solver: RodsSolver, drives: Drives) -> str:
     """Return which commands exclude each other near the present state, in words; or nothing."""
     unmet, dependent = [], []
     for i, d in enumerate(model.rods):

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..assembly.rods import RodsSolver
 from ..description.modes import COMPONENTS
-from ..engine.solver import SystemSolver
 from ..rod.stations import Stations
 from .model import Model
 
@@ -27,14 +27,14 @@ class Inversion:
     Parameters
     ----------
     model : Model
-    solver : SystemSolver
+    solver : RodsSolver
     stations : sequence of Stations
         Of each rod.
 
     """
 
     def __init__(
-        self, model: Model, solver: SystemSolver, stations: Sequence[Stations],
+        self, model: Model, solver: RodsSolver, stations: Sequence[Stations],
     ) -> None:
         parts, rest, self._where = [], [], []
         for name, d, at, places in zip(model.names, model.rods, stations, solver.q_places):

@@ -1,5 +1,5 @@
 r"""
-A robot's description as the arrays of :mod:`cosserat_ros.engine.system`.
+A robot's description as arrays for the solver.
 
 Everything is seen from base_link: gravity is turned into it. Rods get breaks where something ends
 or is fixed to them, and equal numbers of elements.
@@ -13,19 +13,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
+from ..assembly.assembly import Assembly
+from ..assembly.loads import Bodies, Loads, no_loads, stack
+from ..assembly.rods import RodsSolver
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number
 from ..description.modes import StrainModes
-from ..description.parts import Body, Chamber, Leg, principal_axes, Tendon
+from ..description.parts import Body, Chamber, principal_axes, Tendon
 from ..description.robot import Robot
 from ..description.routing import Path
-from ..engine.equations import Bodies, Loads, no_loads
-from ..engine.solver import at_rest, CLAMPED_TIP, no_platform, SPHERICAL_TIP, SystemSolver
-from ..engine.system import Platform, stack
 from ..laws.actuators import Drives, EFFORT, GAS, LENGTH, Paths
 from ..numerics.integrators import SCHEMES
 from ..rod.discretisation import Discretisation, discretise, element_ends
 from ..rod.stations import Stations
+from .builder import assembly_of
 from .feeding import Feeding
 
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
@@ -320,51 +321,28 @@ class Model:
         force[i, e] += wrench[:3]
         moment[i, e] += wrench[3:]
 
-    def platform(self) -> Platform:
-        """Return what holds the tips."""
-        robot, k = self.robot, len(self.rods)
-        if robot.platform is None:
-            return no_platform(k)
-        legs = {leg.rod: leg for leg in robot.legs.values()}
-        missing = [name for name in self.names if name not in legs]
-        if missing:
-            raise InvalidModel('rods', missing, 'all legs where there is a platform')
-        directions = [_directions(legs[name]) for name in self.names]
-        hold = np.zeros((k, max(map(len, directions)), 6))
-        for i, held in enumerate(directions):
-            hold[i, :len(held)] = held
-        inertia, axes = principal_axes(robot.platform.inertia.matrix())
-        g = robot.platform_pose(robot.rest_shape(2))
-        attached = np.array([legs[name].attachment.matrix() for name in self.names])
-        return Platform(
-            g[:3, :3].copy(), g[:3, 3].copy(), True, np.ascontiguousarray(attached[:, :3, :3]),
-            np.ascontiguousarray(attached[:, :3, 3]), hold, robot.platform.mass,
-            inertia, np.ascontiguousarray(axes), self.gravity, np.zeros(6))
+    def assembly(self) -> Assembly:
+        """Return the robot as an assembly, in its rest shape."""
+        return assembly_of(
+            self.robot, self.modes, dict(zip(self.names, self.rods)),
+            dict(zip(self.names, self.paths)), self.gravity, self._coupled())
 
-    def solver(self, tolerance: float = 1e-6) -> SystemSolver:
-        """Return a solver of this robot, in its rest shape."""
-        bases = []
-        for name in self.names:
-            g = self.robot.rods[name].base.matrix()
-            bases.append(at_rest(g[:3, :3], g[:3, 3]))
-        return SystemSolver(
-            self.rods, bases, self.paths, self.platform(),
-            scheme=SCHEMES[self.robot.time.scheme], tolerance=tolerance)
+    def solver(self, tolerance: float = 1e-6) -> RodsSolver:
+        """Return a solver of this robot, in its rest shape, with arrays of its own."""
+        solver = RodsSolver(self.assembly(), dict(zip(self.names, self.rods)),
+                            SCHEMES[self.robot.time.scheme], tolerance)
+        solver.load(self.loads())
+        return solver
 
+    def _coupled(self) -> set[str]:
+        """Return the rods along which tendons rub, or are straight in space: laws couple them."""
+        robot = self.robot
+        return {robot.path(name).rod for name, tendon in robot.tendons.items()
+                if tendon.damping_friction or tendon.coulomb_friction
+                or (tendon.guided_by is not None and tendon.straight_in != 'section')}
 
-# --- Shape ---------------------------------------------------------------------------------------
 
 # --- Small parts ---------------------------------------------------------------------------------
-
-def _directions(leg: Leg) -> np.ndarray:
-    """Return the directions of force and moment that a leg's joint takes, (j, 6)."""
-    if leg.joint == 'spherical':
-        return SPHERICAL_TIP
-    if leg.joint == 'clamped':
-        return CLAMPED_TIP
-    across = np.linalg.svd(np.array([leg.axis]))[2][1:]
-    return np.block([[np.eye(3), np.zeros((3, 3))], [np.zeros((2, 3)), across]])
-
 
 def _carried(d: Discretisation, bodies: Sequence[tuple[float, Body]]) -> Bodies:
     """Return bodies at the ends of elements; several at one place become one."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.solver import SystemSolver
+from ..assembly.rods import RodsSolver
 from ..laws.capstan_friction import AT_LIMIT
 from .feeding import Fed
 from .model import Model
@@ -44,11 +44,11 @@ class BendingFriction:
     Parameters
     ----------
     model : Model
-    solver : SystemSolver
+    solver : RodsSolver
 
     """
 
-    def __init__(self, model: Model, solver: SystemSolver) -> None:
+    def __init__(self, model: Model, solver: RodsSolver) -> None:
         self._model, self._solver = model, solver
         self.limit, self.stiffness = (
             np.array([model.robot.rods[name].dry_bending(d.s)[:, column]

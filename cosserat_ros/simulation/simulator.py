@@ -3,7 +3,7 @@ A robot in time: commands in, shape out.
 
 The one door for nodes, benchmarks and notebooks: limits and rates of commands, supply lines,
 friction of tendons, external wrenches and payloads are looked after here; the mechanics are those
-of :mod:`cosserat_ros.engine.system`.
+of :mod:`cosserat_ros.assembly`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..assembly.rods import RodsSolver
+from ..assembly.solver import Solution
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number, check_vector
 from ..description.modes import StrainModes
 from ..description.parts import Body, Chamber, Inertia, Leg, Tendon
 from ..description.robot import Robot, RodShape
-from ..engine.solver import Solution
-from ..engine.system import System, unbalance_and_jacobian
 from ..laws.actuators import Drives, lengths_and_gradients
 from ..numerics.integrators import Rule, STILL
 from ..numerics.lie import inverse_se3
@@ -260,6 +260,7 @@ class Simulator:
                 self.model.add_wrench(loads, place, load.wrench, load.follower)
         if self.robot.platform is not None:
             self.solver.load_platform(on_platform)
+        self.solver.load(loads)
         self._loads = loads
 
     @property
@@ -319,8 +320,7 @@ class Simulator:
             self.hysteresis.forget()
         self._reached = dict(self.commands)
         drives = self.model.drives(self.commands, modes)
-        solution = self._settle(
-            drives, lambda shifted: self.solver.statics(self._loads, shifted, from_rest), 0.0)
+        solution = self._settle(drives, lambda: self.solver.statics(from_rest), 0.0)
         if not solution.converged:
             self.friction.memory, self.hysteresis.roots = memory
             self._stay(reached)
@@ -363,19 +363,19 @@ class Simulator:
         tendon, rest = self.robot.tendons[name], self.model.rest_lengths[self.model.places[name]]
         return float(rest - length + tendon.compliance * (effort - tendon.pretension))
 
-    def system(self, yields: bool = False) -> System:
+    def equations(self, yields: bool = False) -> RodsSolver:
         """
-        Return the equations at the present commands, loads and instant.
+        Return the solver with the equations at the present commands, loads and instant.
 
         Dry friction is in them as it answers to small motions: it sticks, also where it is at its
         limit, unless it `yields` there. `coupled` has what their tangent has no place for.
         """
         self._feed(self.solver.z, True, yields)
-        return self.solver.system(
-            self._loads, self.chords.shifted(self.model.drives(self._reached)))
+        self.solver.drive(self.chords.shifted(self.model.drives(self._reached)))
+        return self.solver
 
     def coupled(self, K: np.ndarray) -> np.ndarray:
-        """Return the tangent dr/dz of `system`, with what efforts do by friction and chords."""
+        """Return the tangent dr/dz of `equations`, with what efforts do by friction and chords."""
         return self.friction.coupled(self.chords.coupled(K))
 
     def step(self, dt: float | None = None) -> Solution:
@@ -390,8 +390,7 @@ class Simulator:
             reached[name] = _follow(actuator, before[name], reached[name], dt)
         self._reached = reached
         drives = self.model.drives(reached)
-        solution = self._settle(
-            drives, lambda shifted: self.solver.step(self._loads, dt, shifted), dt)
+        solution = self._settle(drives, lambda: self.solver.step(dt), dt)
         if not solution.converged:
             self._stay(before)
         self._before, self._elapsed = before, dt
@@ -425,7 +424,7 @@ class Simulator:
         self.chords.add_to(fed, z)
 
     def _settle(
-        self, drives: Drives, solve: Callable[[Drives], Solution], ahead: float,
+        self, drives: Drives, solve: Callable[[], Solution], ahead: float,
     ) -> Solution:
         """
         Solve until dry friction and chords are what they should be at the end.
@@ -438,7 +437,7 @@ class Simulator:
         ----------
         drives : Drives
         solve : callable
-            Goes from the present to another state, with drives as chords shift them.
+            Goes from the present to another state.
         ahead : float
             Time to there; 0 in statics [s].
 
@@ -451,11 +450,12 @@ class Simulator:
             self._solving.release()
 
     def _settle_alone(
-        self, drives: Drives, solve: Callable[[Drives], Solution], ahead: float,
+        self, drives: Drives, solve: Callable[[], Solution], ahead: float,
     ) -> Solution:
         before = self.solver.saved()
         self._feed(self.solver.z)
-        solution = self._settled(drives, solve, ahead, before) if self._settles else solve(drives)
+        self.solver.drive(drives)
+        solution = self._settled(drives, solve, ahead, before) if self._settles else solve()
         if not solution.converged:
             return solution
         wrong = self.inversion.found(self.solver.z)
@@ -468,14 +468,15 @@ class Simulator:
         return solution._replace(message=wrong) if wrong else solution
 
     def _settled(
-        self, drives: Drives, solve: Callable[[Drives], Solution], ahead: float,
+        self, drives: Drives, solve: Callable[[], Solution], ahead: float,
         before: tuple[Any, ...],
     ) -> Solution:
         """Go to a solution that follows all laws, or nowhere; see `_settle`."""
         z, rule = self.solver.z, self.solver.rule(ahead) if ahead else STILL
         least = np.inf
         for tried in range(PASSES):
-            solution = solve(self.chords.shifted(drives))
+            self.solver.drive(self.chords.shifted(drives))
+            solution = solve()
             if not solution.converged:
                 break
             gap = max(self.friction.gap(), self.hysteresis.gap(), self.chords.gap())
@@ -507,14 +508,12 @@ class Simulator:
         solver = self.solver
         if not (self.friction.sticks or self.chords):
             return solver.z
-        r, K = unbalance_and_jacobian(
-            solver.system(self._loads), solver.z, solver.z_t, solver.z_tt, *rule.new[:2])
+        r, K = solver.jacobian(solver.z, solver.z_t, solver.z_tt, *rule.new[:2])
         if not exact:
             return self.friction.relaxed(K) if self.friction.sticks else solver.z
         self._feed(solver.z, True)
-        wanted, K = unbalance_and_jacobian(
-            solver.system(self._loads, self.chords.shifted(drives)), solver.z, solver.z_t,
-            solver.z_tt, *rule.new[:2])
+        solver.drive(self.chords.shifted(drives))
+        wanted, K = solver.jacobian(solver.z, solver.z_t, solver.z_tt, *rule.new[:2])
         return solver.z - np.linalg.solve(self.coupled(K), wanted - r)
 
     # --- What it looks like ---

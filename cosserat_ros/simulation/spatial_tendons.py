@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.solver import SystemSolver
+from ..assembly.rods import RodsSolver
 from ..laws.actuators import Drives, LENGTH
 from ..laws.chords import Chords, Functional, section_length
 from ..rod.discretisation import as_stress
@@ -21,11 +21,11 @@ class SpatialTendons:
     Parameters
     ----------
     model : Model
-    solver : SystemSolver
+    solver : RodsSolver
 
     """
 
-    def __init__(self, model: Model, solver: SystemSolver) -> None:
+    def __init__(self, model: Model, solver: RodsSolver) -> None:
         self._model, self._solver = model, solver
         robot = model.robot
         self._chords: dict[str, Chords] = {}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.solver import SystemSolver
+from ..assembly.rods import RodsSolver
 from ..laws.capstan_friction import dry_friction, Law, left_of, Memory, STEEPEST
 from ..laws.chords import section_length
 from .feeding import Fed
@@ -58,11 +58,11 @@ class Friction:
     Parameters
     ----------
     model : Model
-    solver : SystemSolver
+    solver : RodsSolver
 
     """
 
-    def __init__(self, model: Model, solver: SystemSolver) -> None:
+    def __init__(self, model: Model, solver: RodsSolver) -> None:
         self._model, self._solver = model, solver
         tendons = model.robot.tendons
         self._damped = [name for name, tendon in tendons.items() if tendon.damping_friction]

@@ -22,8 +22,8 @@ from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
 
 from ...analysis.linearize import linearize
+from ...assembly.solver import Solution
 from ...checks.errors import CosseratError, InvalidModel, SingularState, UnknownName
-from ...engine.solver import Solution
 from ...inverse import InverseStatics, Result
 from ...msg import SolverStatus
 from ...simulation.simulator import Simulator, Snapshot

@@ -1,0 +1,306 @@
+"""An assembly at an instant: its unknowns, its equations there, and linear systems with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..numerics.arena import matrix, vector
+from ..numerics.integrators import begin, Rule
+from ..numerics.kernels import address, Direct, kernel
+from ..numerics.lie import exp_so3
+from ..numerics.rotations import coefficients, exponential
+from .dense import linearise, solve_rows
+from .element import ElementLoads, Motion
+from .fronts import factorise, Fronts, solve
+from .joint import FREELY, multiply
+from .layout import plan, WORLD
+from .momentum import elastic_energy, Energy, Floating, floating, no_sums, sum_masses, Sums
+from .newton import Procedures
+from .tangent import differentiate, Tangent
+from .tree import ELEMENT, JOINT, residual, ROOT, Tree, Work
+
+RootMotion = Callable[[Motion, float, float], Motion]
+"""Of a root: from its motion one step earlier, the time at the end of the step, and the step."""
+
+
+def at_rest(R: np.ndarray | None = None, p: np.ndarray | None = None) -> Motion:
+    """Return a frame that stands still; at the origin, upright, if not said otherwise."""
+    return Motion(np.eye(3) if R is None else np.array(R, dtype=float),
+                  np.zeros(3) if p is None else np.array(p, dtype=float), *np.zeros((4, 3)))
+
+
+def follow_twist(twist: Callable[[float], tuple[np.ndarray, ...]]) -> RootMotion:
+    """
+    Return the motion of a root whose velocity is prescribed.
+
+    Parameters
+    ----------
+    twist : callable
+        From the time [s] to angular velocity, velocity, and the derivatives of both, world frame.
+
+    The pose is integrated from step to step: rotations by two exponentials (order 4), positions
+    by Gauss quadrature (order 6).
+    """
+    def move(last: Motion, time: float, dt: float) -> Motion:
+        early, late = (twist(time - dt * (0.5 + sign * np.sqrt(3.0) / 6.0))[0]
+                       for sign in (1.0, -1.0))
+        more, less = 0.25 + np.sqrt(3.0) / 6.0, 0.25 - np.sqrt(3.0) / 6.0
+        R = (exp_so3(dt * (less * early + more * late))
+             @ exp_so3(dt * (more * early + less * late)) @ last.R)
+        nodes, weights = np.polynomial.legendre.leggauss(3)
+        p = last.p + 0.5 * dt * sum(
+            weight * twist(time - 0.5 * dt * (1.0 - node))[1]
+            for node, weight in zip(nodes, weights))
+        Om, p_t, Om_t, p_tt = (np.array(v, dtype=float) for v in twist(time))
+        return Motion(R, p, Om, p_t, Om_t, p_tt)
+    return move
+
+
+@kernel
+def _recentre(reference, joints, first, past):
+    """Count free turns of joints (k,), at first (k,) in z, from their new attitudes."""
+    R, new, c = matrix(3, 3), matrix(3, 3), vector(8)
+    for k in range(joints.size):
+        turn = past[0, first[k]:first[k] + 3]
+        coefficients(turn, c)
+        exponential(turn, c, R)
+        multiply(R, reference[joints[k]], new)
+        for i in range(3):
+            past[3, first[k] + i], past[0, first[k] + i] = -turn[i], 0.0
+            for j in range(3):
+                reference[joints[k], i, j] = new[i, j]
+
+
+class AssemblyState:
+    """
+    An assembly at the present instant.
+
+    Parameters
+    ----------
+    tree, work, tangent, fronts
+        Of `TreeBuilder.build`.
+    names : sequence of str
+        Of the links, for messages.
+    lengths : (L,) array
+        Of what each link belongs to [m].
+
+    """
+
+    def __init__(
+        self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
+        lengths: np.ndarray,
+    ) -> None:
+        self.tree, self.work, self.names = tree, work, list(names)
+        self.tangent, self.fronts, self.time = tangent, fronts, 0.0
+        self.Z = tree.free.size
+        self.moves = np.arange(self.Z) < tree.effort  # coordinates; not efforts and reactions
+        self.strain_scale = self._scales(lengths)     # of each unknown as strain, (Z,)
+        self.motions: dict[int, RootMotion] = {}      # of roots, by their links
+        self.redundant: list[int] = []  # equations of closures that follow from others
+        self.places: Any = None  # where named parts are, see `cosserat_ros.assembly.assembly`
+        self._past, self._last_step = begin(*np.zeros((3, self.Z))), 0.0
+        self._factorised: Rule | None = None  # what the fronts were made for
+        self._ny = 0                          # of a tangent that is not factorised yet; or 0
+        self._fronts_ny = 0                   # of that which the fronts are made of
+        self._postponed: set[int] = set()
+        self._roots = np.flatnonzero(tree.links.kind == ROOT)[1:]  # without the world
+        turning = [link for link in np.flatnonzero(tree.links.kind == JOINT).tolist()
+                   if tree.joints.turns[tree.links.item[link]] == FREELY]
+        self._turning = tree.links.item[turning]
+        self._turns = tree.links.first[turning] + tree.joints.slides[self._turning]
+        self._floating = floating(tree)
+        self._addresses: Procedures | None = None
+        self._residual, self._linearise = Direct(residual), Direct(linearise)
+        self._solve_rows, self._sum_masses = Direct(solve_rows), Direct(sum_masses)
+        self._recentre_turns, self._factorise = Direct(_recentre), Direct(factorise)
+        self._sums = no_sums()
+
+    def _scales(self, lengths: np.ndarray) -> np.ndarray:
+        """Return the size of each unknown as strain, by the length (L,) of what it belongs to."""
+        tree, scale = self.tree, np.zeros(self.Z)
+        for link in range(tree.links.kind.size):
+            first, n, item = (int(v[link]) for v in (
+                tree.links.first, tree.links.freedom, tree.links.item))
+            if tree.links.kind[link] == ELEMENT:
+                at = int(tree.elements.first[item, 9])
+                component = tree.elements.whole[at:at + n]
+                scale[first:first + n] = np.where(component < 3, 1.0, lengths[link])
+            elif n:
+                slides = int(tree.joints.slides[item])
+                scale[first:first + n] = np.where(np.arange(n) < slides, 1.0 / lengths[link], 1.0)
+        return scale
+
+    # --- Its state ---
+
+    @property
+    def z(self) -> np.ndarray:
+        """All unknowns at the present instant."""
+        return self._past[0]
+
+    @property
+    def z_t(self) -> np.ndarray:
+        """Their rates; those of efforts and reactions are 0."""
+        return self._past[1]
+
+    @property
+    def z_tt(self) -> np.ndarray:
+        """Their accelerations; those of efforts and reactions are 0."""
+        return self._past[2]
+
+    def set_state(
+        self, z: np.ndarray, z_t: np.ndarray | None = None, z_tt: np.ndarray | None = None,
+    ) -> None:
+        """Make this the present instant: at rest, if no rates are given."""
+        still = np.zeros(self.Z)
+        self._past = begin(np.array(z, dtype=float), *(
+            np.where(self.moves, still if v is None else v, 0.0) for v in (z_t, z_tt)))
+        self._last_step, self._factorised = 0.0, None
+
+    def saved(self) -> tuple[Any, ...]:
+        """Return the present instant, for `restore`."""
+        return (self._past, self._last_step, self.time,
+                self.tree.joints.reference.copy() if self._turns.size else None,
+                self._root_motions() if self._roots.size else None)
+
+    def restore(self, saved: tuple[Any, ...]) -> None:
+        """Go back to an instant that was `saved`."""
+        self._past, self._last_step, self.time, reference, roots = saved
+        if reference is not None:
+            self.tree.joints.reference[:] = reference
+        if roots is not None:
+            self._put_roots(roots)
+        self._factorised = None  # so that what follows does not depend on what was
+
+    def refresh(self) -> Work:
+        """Return motion and wrenches of all links at the present instant."""
+        self.residual()
+        return self.work
+
+    def frame(self, link: int) -> Motion:
+        """Return the motion of the end of link l, as of the last `refresh`; copies."""
+        return Motion(*(part[link].copy() for part in self.work.end))
+
+    def element_loads(self, link: int) -> ElementLoads:
+        """Return what acts along the element that link l is, to be written to."""
+        e, c = self.tree.elements, int(self.tree.links.item[link])
+        m, data = int(e.size[c, 0]), e.loads
+        shapes = (m, 3), (m, 3), (m, 6), (3,), (3,)
+        return ElementLoads(*(
+            data[first:first + int(np.prod(shape))].reshape(shape)
+            for first, shape in zip(e.first[c, 10:15].tolist(), shapes)))
+
+    def _recentre(self) -> None:
+        """Count free turns from their new attitudes."""
+        if self._turns.size:
+            self._recentre_turns(
+                self.tree.joints.reference, self._turning, self._turns, self._past)
+
+    # --- Roots ---
+
+    def _root_motions(self) -> Motion:
+        """Return the motion of all roots but the world, copied."""
+        return Motion(*(part[self._roots] for part in self.tree.roots))
+
+    def _put_roots(self, motions: Motion) -> None:
+        for mine, given in zip(self.tree.roots, motions):
+            mine[self._roots] = given
+
+    def _move_roots(self, time: float, dt: float) -> None:
+        """Move roots to where they are told to be at a time, a step dt after where they are."""
+        roots = self.tree.roots
+        for link, motion in self.motions.items():
+            moved = motion(Motion(*(part[link].copy() for part in roots)), time, dt)
+            for mine, given in zip(roots, moved):
+                mine[link] = given
+
+    def _roots_move(self) -> bool:
+        return any(part[WORLD + 1:].any() for part in self.tree.roots[2:]) if (
+            self._roots.size) else False
+
+    # --- Equations ---
+
+    def residual(
+        self, z: np.ndarray | None = None, z_t: np.ndarray | None = None,
+        z_tt: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what must be zero; of the present instant where nothing is given."""
+        r = np.empty(self.Z)
+        self._residual(self.tree, *(
+            now if given is None else np.ascontiguousarray(given, dtype=float)
+            for given, now in zip((z, z_t, z_tt), self._past)), self.work, r)
+        return r
+
+    def jacobian(
+        self, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray, cV: float, cA: float,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what must be zero, and its derivative as a whole, square."""
+        r, K = np.empty(self.Z), np.empty((self.Z + 1, self.Z))
+        self._factorised = None
+        self._ny = self._linearise(
+            self.tree, self.work, self.tangent, self._code(),
+            np.array([z, z_t, z_tt], dtype=float), np.array([cV, cA], dtype=float), r, K)
+        return r, K[:-1].T
+
+    def solve_columns(self, columns: np.ndarray) -> np.ndarray | None:
+        """
+        Return the inverse of the tangent of the last `jacobian` times columns (Z, m).
+
+        At a cost in proportion to the size of the assembly. None where the tangent is singular.
+        Without a `jacobian` since, the tangent is that of the last iteration of a solve.
+        """
+        if self._ny:
+            while (at := self._factorise(self.tree, self._ny, self.tangent, self.fronts)) >= 0:
+                if not self._postpone(at):
+                    return None
+            self._fronts_ny, self._ny = self._ny, 0
+        assert self._fronts_ny, 'there is no tangent yet'
+        rows = np.ascontiguousarray(np.asarray(columns, dtype=float).T)
+        out, dy = np.empty(rows.shape), np.empty((self.tree.links.kind.size, 18))
+        self._solve_rows(self.tree, self._fronts_ny, self.tangent, self.fronts, self._code(), rows,
+                         dy, out)
+        return out.T if np.isfinite(out).all() else None
+
+    def _postpone(self, link: int) -> bool:
+        """Eliminate coordinates that have no stiffness alone at the root; tell if that is new."""
+        if self.tree.links.freedom[link] == 0 or self.fronts.deferred[link]:
+            return False
+        self._postponed.add(link)
+        self.fronts = plan(self.tree, self._postponed)
+        return True
+
+    def _code(self) -> Procedures:
+        """Return the addresses of compiled sweeps, compiled if need be."""
+        if self._addresses is None:
+            tree, work, z, dy = self.tree, self.work, np.zeros(self.Z), np.zeros((1, 18))
+            self._addresses = Procedures(
+                address(residual, tree, z, z, z, work, z),
+                address(differentiate, tree, work, z, 0.0, 0.0, 6, self.tangent),
+                address(factorise, tree, 6, self.tangent, self.fronts),
+                address(solve, tree, 6, self.tangent, self.fronts, z, dy, z))
+        return self._addresses
+
+    # --- Balances ---
+
+    def energy(self) -> Energy:
+        """Return kinetic energy, and the potentials of gravity and of all that is elastic [J]."""
+        kinetic, gravity = self._sums_over_all().energy
+        return Energy(float(kinetic), float(gravity), *elastic_energy(self.tree, self.z))
+
+    def momentum(self) -> np.ndarray:
+        """Return linear and angular momentum about the origin, (6,) [N s, N m s]."""
+        return self._sums_over_all().momentum.copy()
+
+    def _sums_over_all(self) -> Sums:
+        self._sum_masses(self.tree, self.refresh(),
+                         np.ones(self.tree.links.kind.size, dtype=np.bool_), np.zeros(3),
+                         self._sums)
+        return self._sums
+
+    def _sums_of(self, group: Floating) -> Sums:
+        """Return the sums over what floats, about its first base, as of the last sweep."""
+        self._sum_masses(self.tree, self.work, group.member, self.work.end.p[group.bases[0]],
+                         self._sums)
+        return self._sums
