@@ -5,12 +5,12 @@ from numpy.testing import assert_allclose
 import pytest
 
 from cosserat_ros.analysis.inverse_dynamics import PrescribedRod
+from cosserat_ros.assembly.one_rod import RodSolver
+from cosserat_ros.assembly.state import at_rest
 from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.rod import Damping, Material, Rod, Segment
 from cosserat_ros.description.section import Elliptic
-from cosserat_ros.engine.momentum import momentum
-from cosserat_ros.engine.solver import at_rest, RodSolver
 from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.rod.discretisation import discretise
 from cosserat_ros.rod.kinematics import kinematics
@@ -65,8 +65,8 @@ def follow(d, gait, loads, free, dt, duration):
     solver = RodSolver(d, free=free, scheme=SCHEMES['generalised_alpha'])
     worst_q, worst_p = 0.0, 0.0
     for instant in instants[1:]:
-        now = loads._replace(stress=loads.stress + instant.stress)
-        assert solver.step(now, instant.time - solver.time).converged
+        solver.load(loads._replace(stress=loads.stress + instant.stress))
+        assert solver.step(instant.time - solver.time).converged
         worst_q = max(worst_q, np.abs(solver.q[0] - gait(instant.time)[0]).max())
         worst_p = max(worst_p, np.abs(solver.base().p - instant.base.p).max())
     return instants, worst_q, worst_p
@@ -89,13 +89,13 @@ def test_without_loads_the_momenta_stay():
                            [0.1, 0.6, 0.3, 0.2, 0.8, 0.1, 0.3, 0.2]]))
     rod = PrescribedRod(SPACE, gait)
     base = at_rest()._replace(Om=np.array([0.1, -0.2, 0.3]), p_t=np.array([0.2, 0.0, 0.1]))
-    bodies = RodSolver(SPACE).no_loads().bodies
+    solver = RodSolver(SPACE, free=True)
 
     def gap(dt):
         values = []
         for instant in rod.travel(1.5, dt, base):
-            x = kinematics(SPACE, instant.base, *gait(instant.time))
-            values.append(momentum(SPACE, x, bodies, instant.base.p).value)
+            solver.put(instant.base, *gait(instant.time))
+            values.append(solver.momentum())
         return np.abs(values - values[0]).max() / np.abs(values[0]).max()
 
     coarse, fine = gap(0.05), gap(0.025)
