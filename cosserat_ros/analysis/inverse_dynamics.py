@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..assembly.element import Motion
 from ..assembly.loads import Loads
 from ..assembly.one_rod import RodSolver
 from ..assembly.solver import AssemblySolver
@@ -127,7 +128,7 @@ class PrescribedRod:
         if loads is not None:
             self._solver.load(loads)
 
-    def at(self, time: float, base: Base) -> Instant:
+    def at(self, time: float, base: Base | Motion) -> Instant:
         """Return what happens at a time [s], for a base with this pose and velocity."""
         n, solver = self.d.component.size, self._solver
         strains = [np.asarray(x, dtype=float) for x in self.gait(time)]
@@ -143,7 +144,9 @@ class PrescribedRod:
         force = -found.efforts[q]
         return Instant(time, solver.base(), force, as_stress(self.d, force))
 
-    def travel(self, duration: float, dt: float, base: Base | None = None) -> list[Instant]:
+    def travel(
+        self, duration: float, dt: float, base: Base | Motion | None = None,
+    ) -> list[Instant]:
         """
         Return where the prescribed strains take a rod, instant after instant.
 
@@ -151,13 +154,13 @@ class PrescribedRod:
         ----------
         duration, dt : float
             [s]; the last step may be shorter.
-        base : Base, optional
+        base : Base or Motion, optional
             Pose and velocity at time 0; at rest at the origin if left out.
 
         """
         check_number('dt', dt, above=0.0, unit='s')
         check_number('duration', duration, least=0.0, unit='s')
-        instants = [self.at(0.0, base or Base(*at_rest()))]
+        instants = [self.at(0.0, base or at_rest())]
         steps = int(np.ceil(duration / dt - 1e-9))
         for i in range(steps):
             now, end = instants[-1], min(duration, (i + 1) * dt)

@@ -19,6 +19,7 @@ from ..rod.discretisation import Discretisation
 from ..rod.kinematics import Base, free_base, kinematics
 from .assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from .continuation import Inputs, inputs
+from .element import Motion
 from .joint_kinds import JointKind
 from .loads import Loads, no_loads
 from .rods import as_expected, RodsSolver
@@ -36,7 +37,7 @@ class RodSolver(RodsSolver):
     Parameters
     ----------
     d : Discretisation
-    base : Base, optional
+    base : Base or Motion, optional
         Where the base is, and how it moves at the start; see `at_rest`, the default.
     paths : Paths, optional
         Of its actuators.
@@ -52,12 +53,12 @@ class RodSolver(RodsSolver):
     """
 
     def __init__(
-        self, d: Discretisation, base: Base | None = None, paths: Paths | None = None,
+        self, d: Discretisation, base: Base | Motion | None = None, paths: Paths | None = None,
         motion: RootMotion | None = None, free: bool = False,
         scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-12,
     ) -> None:
         self.d, self.free, self._hold = d, free, FREE
-        base = base or Base(*at_rest())
+        base = Base(*(base or at_rest()))
         self._build(base, paths, FREE, scheme, float(tolerance))
         if motion is not None:
             self.motions[self._base] = motion
@@ -85,7 +86,9 @@ class RodSolver(RodsSolver):
         self._hold, self._base = kind, self.places.bodies[BASE].link
         self._floats = np.array(self.places.coordinates.get(BASE, []), dtype=np.int64)
 
-    def put(self, base: Base, q: np.ndarray, q_t: np.ndarray, q_tt: np.ndarray) -> None:
+    def put(
+        self, base: Base | Motion, q: np.ndarray, q_t: np.ndarray, q_tt: np.ndarray,
+    ) -> None:
         """Make a base, strains (n,), their rates and accelerations the present instant."""
         instant = np.zeros((3, self.Z))
         instant[:, self.q_places[0]] = q, q_t, q_tt
