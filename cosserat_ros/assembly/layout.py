@@ -426,19 +426,18 @@ def _fronts(
                 closure_at[k, side] = place[end][int(closures.first[k])]
         if hub[k] >= 0:
             hub_at[k] = place[closures.a[k]][int(links.first[hub[k]])]
-    at, used = np.zeros((L, 5), dtype=np.int64), 0
-    most = 0
+    at, used = np.zeros((L, 4), dtype=np.int64), 0
+    most = eliminated = 0
     for link in range(L):
         n = 0 if deferred[link] else int(links.freedom[link])
         B, e = len(order[link]), n + int(done[link])
         moving = link > 0 and not links.fixed[links.parent[link]]
         rest = B - int(done[link])
         for k, size in enumerate((
-                e * e, e * (rest + 18 * moving), (rest + 6 * moving) * e,
-                (6 + B) * (18 + B), 6 + B)):
+                (e + rest + 6 * moving) * (e + rest + 18 * moving), (6 + B) * (18 + B), 6 + B)):
             at[link, k], used = used, used + size
-        full = int(links.freedom[link]) + B
-        most = max(most, (full + 6) * (full + 18) + (6 + B) * (full + 18) + 2 * full * full)
+        at[link, 3], eliminated = eliminated, eliminated + e
+        most = max(most, (6 + B) * (int(links.freedom[link]) + B + 18))
     children = np.zeros(L, dtype=np.bool_)
     children[links.parent[1:]] = True
     coupling = np.full(L, -1, dtype=np.int64)
@@ -446,4 +445,4 @@ def _fronts(
     return Fronts(
         border_first, np.array([i for o in order for i in o], dtype=np.int64), up, done,
         deferred, own_at, effort_at, closure_at, hub, hub_at, at, np.zeros(used + most + 64),
-        used, children, coupling)
+        np.zeros(eliminated, dtype=np.int64), used, children, coupling)
