@@ -122,7 +122,7 @@ def test_a_loop_is_reduced_to_what_can_move():
 
 @pytest.mark.parametrize('base, factor', [('clamped', 0.25), ('revolute', None)])
 def test_a_column_with_a_hinge_or_a_clamp_at_its_base(base, factor):
-    """Euler's columns: P_c = pi^2 EI / (4 L^2); on a spring c, k tan(k L) = c / EI, k^2 = P / EI."""
+    """Euler: P_c = pi^2 EI / (4 L^2); on a spring c, k tan(k L) = c / EI with k^2 = P / EI."""
     spring = 0.02 * EI / LENGTH * 100.0
     kind = JointKind() if base == 'clamped' else hinge(stiffness=spring)
     if factor is None:
