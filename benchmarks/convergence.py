@@ -46,7 +46,8 @@ def tips(scheme: str, parts: int) -> np.ndarray:
     steps, path = LOOKS * parts, []
     for i in range(1, steps + 1):
         force = np.sin(np.pi * i / steps) ** 2 * PEAK
-        assert rod.step(loads._replace(end_force=force), DURATION / steps).converged
+        rod.load(loads._replace(end_force=force))
+        assert rod.step(DURATION / steps).converged
         if i % parts == 0:
             path.append(rod.state().p_end[-1])
     return np.array(path)

@@ -4,17 +4,15 @@ How the cost of a step grows with modes and with elements.
     environment/enter python benchmarks/growth.py
 
 The hard release of `releases`, 2 ms, best of three. A line in logarithms is fitted to each table;
-the last column is the slope from the row above. An assembly eliminates element by element, the
-engine for a robot's rods all of them at once.
+the last column is the slope from the row above. Elimination goes element by element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from releases import assembly, best_of_three, both, engine, HARD, Run
+from releases import best_of_three, both, engine, HARD
 
 from cosserat_ros.description.modes import StrainModes
 
@@ -23,14 +21,14 @@ FEW = both(1, 3)  # 12 unknowns per element
 
 
 def table(
-    title: str, cases: list[tuple[int, StrainModes]], run: Callable[..., Run] = engine,
-    unit: str = 'unknowns', steps: int = RELEASE.steps,
+    title: str, cases: list[tuple[int, StrainModes]], unit: str = 'unknowns',
+    steps: int = RELEASE.steps,
 ) -> None:
     """Print the time of a step for modes with so many unknowns, and the fitted slope."""
     print(f'\n{title}\n{unit:>8} {"ms per step":>12} {"slope":>6}')
     counts, times = [], []
     for count, modes in cases:
-        result = best_of_three(run, RELEASE._replace(steps=steps), modes)
+        result = best_of_three(engine, RELEASE._replace(steps=steps), modes)
         assert len(result.path) == steps
         counts.append(count)
         times.append(1e3 * result.seconds * RELEASE.dt)
@@ -47,13 +45,10 @@ def main() -> None:
     table('More modes on one element, as many of each strain', [
         (6 * count, both(count, count)) for count in (3, 4, 6, 8, 12, 16, 24)])
     table('More elements, with 1 mode of each shear and 3 of each bending', [
-        (elements, replace(FEW, elements=elements)) for elements in (1, 2, 4, 8, 16)],
-        unit='elements')
-    table('The same rod as an assembly', [
         (elements, replace(FEW, elements=elements))
-        for elements in (8, 16, 32, 64, 128, 256, 512)], assembly, 'elements', steps=50)
+        for elements in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)], 'elements', steps=50)
     table('The same, as fine as it may be', [
-        (elements, replace(FEW, elements=elements)) for elements in (500, 1000)], assembly,
+        (elements, replace(FEW, elements=elements)) for elements in (500, 1000)],
         'elements', steps=10)
 
 

@@ -56,11 +56,11 @@ STRETCHED = 1.05  # lengths of a rod that is unstable
 def engine(modes: StrainModes, tolerance: float, parts: int) -> Run:
     """Simulate one second, with so many steps between two looks."""
     solver = held(SECOND, modes, tolerance)
-    loads = solver.no_loads()._replace(gravity=GRAVITY)
-    solver.start(loads)
+    solver.load(solver.no_loads()._replace(gravity=GRAVITY))
+    solver.start()
 
     def step() -> bool:
-        return all(solver.step(loads, SECOND.dt / parts).converged for _ in range(parts))
+        return all(solver.step(SECOND.dt / parts).converged for _ in range(parts))
 
     return follow(SECOND, step, lambda: solver.state().p_end[-1])
 

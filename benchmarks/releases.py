@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cosserat_ros.assembly.assembly import Assembly, RodPart
+from cosserat_ros.assembly.one_rod import RodSolver
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.rod import Material, Rod, Segment
 from cosserat_ros.description.section import Circular
-from cosserat_ros.engine.solver import RodSolver
 from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.papers.cantilever import Cantilever, CantileverSimulator
 from cosserat_ros.papers.collocation import CollocationSimulator
@@ -63,30 +62,17 @@ def held(release: Release, modes: StrainModes, tolerance: float = 1e-7) -> RodSo
     loads = solver.no_loads()
     loads.gravity[:] = GRAVITY
     loads.end_force[-1] = release.force
-    assert solver.statics(loads).converged
+    solver.load(loads)
+    assert solver.statics().converged
     return solver
 
 
 def engine(release: Release, modes: StrainModes) -> Run:
     """Release the engine's rod; it starts without acceleration, as Till's method does."""
     solver = held(release, modes)
-    loads = solver.no_loads()._replace(gravity=GRAVITY)
+    solver.load(solver.no_loads()._replace(gravity=GRAVITY))
     return follow(
-        release, lambda: solver.step(loads, release.dt).converged,
-        lambda: solver.state().p_end[-1])
-
-
-def assembly(release: Release, modes: StrainModes, tolerance: float = 1e-7) -> Run:
-    """Release the same rod as an assembly of one."""
-    solver = Assembly({}, {'rod': RodPart(ROD, modes)}, gravity=GRAVITY.tolist()).solver(
-        SCHEMES[release.scheme], tolerance)
-    tip = solver.places.rods['rod'][-1]
-    solver.tree.bodies.force[tip] = release.force
-    assert solver.statics().converged
-    solver.tree.bodies.force[tip] = 0.0
-    return follow(
-        release, lambda: solver.step(release.dt).converged,
-        lambda: np.array(solver.refresh().end.p[tip]))
+        release, lambda: solver.step(release.dt).converged, lambda: solver.state().p_end[-1])
 
 
 def shooting(release: Release, most: int = 100) -> Run:

@@ -21,18 +21,19 @@ import time
 CHILD = """
 import resource, time
 import numpy as np
-from cosserat_ros.rod import Material, Rod, Segment
-from cosserat_ros.section import Circular
-from cosserat_ros.solver import RodSolver
-from cosserat_ros.strain import discretise, StrainModes
+from cosserat_ros.assembly.one_rod import RodSolver
+from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.rod import Material, Rod, Segment
+from cosserat_ros.description.section import Circular
+from cosserat_ros.rod.discretisation import discretise
 imported = time.time()
 rod = Rod((Segment(0.4, Circular(1e-3), Material(207e9, 8000.0, shear_modulus=79e9)),))
 solver = RodSolver(discretise(rod, StrainModes()))
-loads = solver.no_loads()._replace(gravity=np.array([-9.81, 0.0, 0.0]))
-assert solver.statics(loads).converged
-solver.start(loads)
-assert solver.step(loads, 1e-3).converged
-solver.state(), solver.energy(loads)
+solver.load(solver.no_loads()._replace(gravity=np.array([-9.81, 0.0, 0.0])))
+assert solver.statics().converged
+solver.start()
+assert solver.step(1e-3).converged
+solver.state(), solver.energy()
 print(imported, time.time(), time.process_time(),
       resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -14,10 +14,11 @@ from scipy.optimize import fsolve
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipj
 
+from cosserat_ros.assembly.joint_kinds import JointKind
+from cosserat_ros.assembly.one_rod import RodSolver
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.rod import Material, Rod, Segment
 from cosserat_ros.description.section import Circular
-from cosserat_ros.engine.solver import RodSolver
 from cosserat_ros.laws.actuators import given_efforts, Paths
 from cosserat_ros.rod.discretisation import discretise
 
@@ -40,7 +41,8 @@ def test_a_tilted_torque_rolls_the_rod_up(kind, radius, nodes):
     solver = make_solver(1.0, radius, 1e8, StrainModes(0, 0, 0, 5, 5, 0, nodes=nodes))
     for torque in range(1, 6):
         moment = torque * np.array([[1.0, 1.0, 0.0]]) / np.sqrt(2.0)
-        assert solver.statics(solver.no_loads()._replace(**{kind: moment})).converged
+        solver.load(solver.no_loads()._replace(**{kind: moment}))
+        assert solver.statics().converged
         curvature = torque / stiffness_in_bending(radius, 1e8)
         across = (1.0 - np.cos(curvature * solver.d.s)) / curvature / np.sqrt(2.0)
         circle = np.stack([across, -across, np.sin(curvature * solver.d.s) / curvature], axis=1)
@@ -74,7 +76,8 @@ def tips_under_follower_forces(radius, modes, forces):
     for force in forces:
         loads = solver.no_loads()
         loads.follower_force[-1, 0] = force
-        assert solver.statics(loads).converged
+        solver.load(loads)
+        assert solver.statics().converged
         x = solver.state()
         tips.append(x.p_end[-1, [0, 2]])
         angles.append(np.arctan2(x.Rc[-1, 0, 2], x.Rc[-1, 2, 2]))
@@ -149,7 +152,8 @@ def pulled(route, tension, count, breaks=()):
     r, r_s = cable(route, d.s)
     paths = Paths(r[None], r_s[None], d.w[None], np.array([False]))
     solver = RodSolver(d, paths=paths)
-    assert solver.statics(solver.no_loads(), given_efforts(tension)).converged
+    solver.drive(given_efforts(tension))
+    assert solver.statics().converged
     return solver.state().p_end[-1], solver
 
 
@@ -214,7 +218,7 @@ LOOP_ROD = Rod([Segment(20.0, Circular(0.0176 / 2), Material(
 
 
 ACROSS = [10.0, 2.0, 0.0]
-SLIDING = np.eye(6)[[0, 1, 3, 4, 5]]  # held but for the way along the rod
+SLIDING = JointKind('prismatic')  # held but for the way along the rod
 
 
 def twisted_and_pushed(modes, distance, steps=24):
@@ -230,18 +234,18 @@ def twisted_and_pushed(modes, distance, steps=24):
     for k in range(1, 19):
         angle = 2 * np.pi * k / 18
         solver.hold_tip(Rotation.from_rotvec([0, 0, angle]).as_matrix(), [0, 0, 20.0])
-        assert solver.statics(loads).converged
+        assert solver.statics().converged
     assert_allclose(solver.state().xi[:, 5], 2 * np.pi / 20.0, rtol=1e-9)
     solver.hold_tip(np.eye(3), [0, 0, 20.0], SLIDING)
     for force in np.linspace(10.0, 110.0, 11):
-        push = loads._replace(end_force=np.array([ACROSS, [0.0, 0.0, -force]]))
-        assert solver.statics(push).converged
+        solver.load(loads._replace(end_force=np.array([ACROSS, [0.0, 0.0, -force]])))
+        assert solver.statics().converged
     start = solver.state().p_end[-1, 2]
-    across = loads._replace(end_force=np.array([ACROSS, [0.0, 0.0, 0.0]]))
+    solver.load(loads._replace(end_force=np.array([ACROSS, [0.0, 0.0, 0.0]])))
     for k in range(steps + 1):
         z = start + (distance - start) * k / steps
         solver.hold_tip(np.eye(3), [0, 0, z])
-        assert solver.statics(across).converged
+        assert solver.statics().converged
     return solver
 
 
@@ -261,10 +265,10 @@ def test_torsion_turns_into_a_loop():
 def test_the_loop_satisfies_the_equations_of_a_rod():
     """Curvature by an initial value problem from the clamp, with the engine's own reactions."""
     solver = twisted_and_pushed(StrainModes(0, 0, 2, 12, 12, 10), 12.0)
-    x, wrench = solver.state(), solver.reactions[0]
+    x, wrench = solver.state(), solver.reactions
     second = np.pi * (0.0176 / 2) ** 4 / 4
     K = second * np.array([2.1e11, 2.1e11, 2 * 4.1e7])
-    force, moment_tip = wrench[:3], wrench[3:]  # in the frame of the tip, which is the world's
+    force, moment_tip = wrench[:3], wrench[3:]
     p_tip = x.p_end[-1]
 
     def rate(s, y):

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 import pytest
 from scipy.integrate import solve_ivp
 
+from cosserat_ros.assembly.one_rod import RodSolver
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.rod import Material, RestShape, Rod, Segment
 from cosserat_ros.description.section import FreeSection, Rectangular
-from cosserat_ros.engine.solver import RodSolver
 from cosserat_ros.rod.discretisation import discretise
 from cosserat_ros.rod.kinematics import Base
 
@@ -19,8 +19,8 @@ MODES = StrainModes(8, 8, 8, 8, 8, 8, substeps=4)
 
 def tip_under(solver, force):
     """Return the tip's position under a dead force, from rest, (3,) [m]."""
-    loads = solver.no_loads()._replace(end_force=np.array([force]))
-    assert solver.statics(loads, from_rest=True).converged
+    solver.load(solver.no_loads()._replace(end_force=np.array([force])))
+    assert solver.statics(from_rest=True).converged
     return solver.state().p_end[-1]
 
 
@@ -37,7 +37,8 @@ def test_a_moment_rolls_a_straight_rod_up_and_unrolls_a_circle(rest_turn, turn):
         rest=RestShape(curvature=(0.0, rest_turn / length, 0.0)))])
     solver = RodSolver(discretise(rod, StrainModes(nodes=20)))
     moment = np.array([[0.0, sign * EI * turn / length, 0.0]])
-    assert solver.statics(solver.no_loads()._replace(end_moment=moment)).converged
+    solver.load(solver.no_loads()._replace(end_moment=moment))
+    assert solver.statics().converged
     x, s, curvature = solver.state(), solver.d.s, (rest_turn + sign * turn) / length
     half = np.sinc(curvature * s / (2 * np.pi))
     assert_allclose(x.p[:, 0], curvature * s ** 2 / 2 * half ** 2, rtol=0, atol=1e-11)
@@ -70,7 +71,8 @@ def helix(GA):
         loads = solver.no_loads()
         loads.end_force[-1, 1] = fraction * HELIX_FORCE
         loads.end_moment[-1, 1] = fraction * HELIX_MOMENT
-        assert solver.statics(loads).converged
+        solver.load(loads)
+        assert solver.statics().converged
         x = solver.state()
         tips.append((x.p_end[-1], x.Rc[-1][:, 2]))
     return np.array(tips).transpose(1, 0, 2)

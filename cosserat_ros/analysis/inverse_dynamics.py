@@ -1,16 +1,17 @@
 r"""
-Inverse dynamics: a rod whose strains are prescribed in time, as those of a swimmer are.
+Inverse dynamics of assemblies, and of a rod whose strains are prescribed, as a swimmer's are.
 
-What is found is the net motion of a base that nothing holds, and the internal stress that the
-actuation must give (Boyer 2023, section VI-B). The equations are those of
-`engine.system`; accelerations enter them linearly, so that the rows of a free base,
+Of each coordinate of an assembly, an acceleration is told and the effort that it takes is found,
+or the other way round, in any mix (Porez 2014: b_j = 1 and 0). With the equations of
+:mod:`cosserat_ros.assembly.tree`, linear in accelerations a and reactions l of loops,
 
-    S a + s = 0,
+    M a + C l + s = u                C^T a + g = 0
 
-give the acceleration a of the base from the inertia S of the rod frozen in its shape, and all
-other forces s on it (Boyer's eq. 85, his S(0) and s(0)). The rows of the strain modes then say
-what is missing for balance: that is the actuation. The base moves on SO(3) x R^3 by the classical
-scheme of Runge and Kutta of order 4, its turn counted from the start of each step.
+where s is all that is there without accelerations and reactions, u the efforts, and g what rates
+make of the loops' accelerations. All accelerations told, this is the inverse dynamics of robots;
+none, the forward one. All but those of a floating base, it is that of Boyer 2023, section VI-B:
+the rows of the base give its acceleration from the inertia of the rod frozen in its shape (his
+eq. 85, S(0) and s(0)), and those of the strain modes say what the actuation must give.
 """
 
 from __future__ import annotations
@@ -19,15 +20,72 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..assembly.element import Motion
+from ..assembly.loads import Loads
+from ..assembly.one_rod import RodSolver
+from ..assembly.solver import AssemblySolver
+from ..assembly.state import at_rest
 from ..checks.errors import InvalidModel
 from ..checks.fields import check_number
-from ..engine.equations import Loads
-from ..engine.solver import at_rest, RodSolver
-from ..engine.system import stack, unbalance_and_jacobian
 from ..numerics.lie import exp_so3, inverse_left_tangent_so3
 from ..rod.discretisation import as_stress, Discretisation
 from ..rod.kinematics import Base
+
+
+class InverseDynamics(NamedTuple):
+    """An instant of an assembly: told or found."""
+
+    accelerations: np.ndarray  # (Z,) of coordinates; 0 elsewhere
+    efforts: np.ndarray        # (Z,) along coordinates, beside all that acts already; 0 elsewhere
+    reactions: np.ndarray      # (Z,) that close loops; 0 elsewhere [N, N m]
+
+
+def inverse_dynamics(
+    solver: AssemblySolver, told: ArrayLike, accelerations: ArrayLike,
+    efforts: ArrayLike = 0.0,
+) -> InverseDynamics:
+    """
+    Return accelerations, efforts and reactions at the present state and rates.
+
+    Springs, dampers, pushes, loads and actuators act as they do in a solve. Rates must be such
+    that loops stay closed. Where accelerations of more coordinates are told than a loop has
+    freedom, efforts are not unique: those with the smallest reactions are returned. A driven
+    coordinate is one like any other here, and limits are of no account. The solver is not changed.
+
+    Parameters
+    ----------
+    solver : AssemblySolver
+    told : (Z,) bool
+        Of which coordinates the acceleration is told; of all others it is the effort.
+    accelerations : (Z,) float
+        [m/s^2, rad/s^2]; of strain modes their second rates. Of no account where not told.
+    efforts : (Z,) float
+        Along coordinates [N, N m; J per unit of q]. Of no account where accelerations are told.
+
+    Raises
+    ------
+    InvalidModel
+        If no motion has these accelerations: a loop forbids them, or what is to be found has no
+        inertia.
+
+    """
+    moves = solver.moves
+    held = np.broadcast_to(np.asarray(told, dtype=bool), moves.shape) & moves
+    wanted, given = (np.broadcast_to(np.asarray(a, dtype=float), moves.shape)
+                     for a in (accelerations, efforts))
+    for name, values in (('accelerations', wanted[held]), ('efforts', given[moves & ~held])):
+        if not np.isfinite(values).all():
+            raise InvalidModel(name, values, 'finite numbers')
+    found = solver.balance(solver.z_t, wanted, held, np.where(moves & ~held, given, 0.0))
+    if found is None:
+        raise InvalidModel(
+            'accelerations', wanted[held].tolist(), 'those of a motion that the assembly can make')
+    return InverseDynamics(
+        found.z_tt, np.where(held, found.effort, np.where(moves, given, 0.0)),
+        np.where(solver.closing, solver.z + found.reaction, 0.0))
+
 
 Gait = Callable[[float], tuple[np.ndarray, np.ndarray, np.ndarray]]
 """From the time [s] to amplitudes of the strain modes, rates and accelerations, (n,) each."""
@@ -46,6 +104,9 @@ class PrescribedRod:
     """
     A rod that is made to have certain strains at any time.
 
+    Its base moves on SO(3) x R^3 by the classical scheme of Runge and Kutta of order 4, its turn
+    counted from the start of each step.
+
     Parameters
     ----------
     d : Discretisation
@@ -63,30 +124,29 @@ class PrescribedRod:
         self, d: Discretisation, gait: Gait, loads: Loads | None = None, free: bool = True,
     ) -> None:
         self.d, self.gait, self.free = d, gait, free
-        solver = RodSolver(d, free=free)
-        self._system = solver.system(solver.no_loads() if loads is None else loads)
+        self._solver = RodSolver(d, free=free)
+        if loads is not None:
+            self._solver.load(loads)
 
-    def at(self, time: float, base: Base) -> Instant:
+    def at(self, time: float, base: Base | Motion) -> Instant:
         """Return what happens at a time [s], for a base with this pose and velocity."""
-        n, free = self.d.component.size, 6 * self.free
-        q, q_t, q_tt = (np.asarray(x, dtype=float) for x in self.gait(time))
-        for name, x in (('q', q), ('q_t', q_t), ('q_tt', q_tt)):
+        n, solver = self.d.component.size, self._solver
+        strains = [np.asarray(x, dtype=float) for x in self.gait(time)]
+        for name, x in zip(('q', 'q_t', 'q_tt'), strains):
             if x.shape != (n,) or not np.isfinite(x).all():
                 raise InvalidModel(f'gait.{name}', x, f'{n} finite numbers, at {time:g} [s]')
-        system = self._system._replace(bases=stack([base]))
-        z = np.concatenate([q, base.p, np.zeros(3)])[:n + free]
-        z_t = np.concatenate([q_t, base.p_t, base.Om])[:n + free]
-        z_tt = np.concatenate([q_tt, np.zeros(6)])[:n + free]
-        r, none = unbalance_and_jacobian(system, z, z_t, z_tt, 0.0, 0.0)
-        if self.free:
-            mass = unbalance_and_jacobian(system, z, z_t, z_tt, 0.0, 1.0)[1] - none
-            z_tt[n:] = np.linalg.solve(mass[n:, n:], -r[n:])
-            r = r + mass[:, n:] @ z_tt[n:]
-            base = base._replace(p_tt=z_tt[n:n + 3].copy(), Om_t=z_tt[n + 3:].copy())
-        force = -r[:n]
-        return Instant(time, base, force, as_stress(self.d, force))
+        q = solver.q_places[0]
+        solver.put(base, *strains)
+        told = np.zeros(solver.Z, dtype=bool)
+        told[q] = True
+        found = inverse_dynamics(solver, told, solver.z_tt)
+        solver.set_state(solver.z, solver.z_t, found.accelerations)
+        force = -found.efforts[q]
+        return Instant(time, solver.base(), force, as_stress(self.d, force))
 
-    def travel(self, duration: float, dt: float, base: Base | None = None) -> list[Instant]:
+    def travel(
+        self, duration: float, dt: float, base: Base | Motion | None = None,
+    ) -> list[Instant]:
         """
         Return where the prescribed strains take a rod, instant after instant.
 
@@ -94,7 +154,7 @@ class PrescribedRod:
         ----------
         duration, dt : float
             [s]; the last step may be shorter.
-        base : Base, optional
+        base : Base or Motion, optional
             Pose and velocity at time 0; at rest at the origin if left out.
 
         """

@@ -28,7 +28,7 @@ from ..description.rod import Rod
 from ..laws.actuators import no_paths, Paths
 from ..numerics.integrators import Scheme, SCHEMES
 from ..numerics.lie import inverse_se3
-from ..rod.discretisation import discretise_elements, Element
+from ..rod.discretisation import Discretisation, discretise_elements, Element, split
 from .fronts import Fronts
 from .joint import FREELY, RIGID
 from .joint_kinds import Coordinate, JointKind
@@ -41,7 +41,7 @@ GROUND = 'ground'
 CLOSED = 1e-8  # [m, rad] of a loop
 
 
-def pose(p: Sequence[float] = (0.0, 0.0, 0.0), R: np.ndarray | None = None) -> np.ndarray:
+def pose(p: ArrayLike = (0.0, 0.0, 0.0), R: np.ndarray | None = None) -> np.ndarray:
     """Return a pose (4, 4) from position [m] and rotation."""
     g = np.eye(4)
     g[:3, 3] = p
@@ -105,10 +105,14 @@ class Joint:
 
 @dataclass(frozen=True)
 class RodPart:
-    """A rod that grows out of a body, with joints at its ends; its tip may be on another body."""
+    """
+    A rod that grows out of a body, with joints at its ends; its tip may be on another body.
 
-    rod: Rod
-    modes: StrainModes
+    What is discretised already has modes and breaks of its own.
+    """
+
+    rod: Rod | Discretisation
+    modes: StrainModes = field(default_factory=StrainModes)
     base: Attachment = field(default_factory=Attachment)
     tip: Attachment | None = None
     base_joint: JointKind = field(default_factory=JointKind)
@@ -116,6 +120,19 @@ class RodPart:
     paths: Paths | None = None
     breaks: Sequence[float] = ()
     coupled: bool = False  # whether laws couple its elements, see `TreeBuilder.add_rod`
+
+    def elements(self) -> list[Element]:
+        """Return its elements."""
+        if isinstance(self.rod, Discretisation):
+            return split(self.rod)
+        return discretise_elements(self.rod, self.modes, self.breaks)
+
+    @property
+    def length(self) -> float:
+        """Arc length [m]."""
+        if isinstance(self.rod, Discretisation):
+            return float(self.rod.breaks[-1] - self.rod.breaks[0])
+        return self.rod.length
 
 
 class Frame(NamedTuple):
@@ -292,18 +309,17 @@ class Assembly:
         self.frames[name] = Frame(link, np.eye(4))
 
     def _grow_rod(self, name: str, part: RodPart) -> None:
-        elements = discretise_elements(part.rod, part.modes, part.breaks)
         on, at = self.frames[part.base.body], part.base.pose
         if part.base_joint.count:
             on, at = Frame(self._add_joint(f'{name}.base', on, at, part.base_joint), np.eye(4)), (
                 np.eye(4))
         g = on.pose @ at
         links = self._tree.add_rod(
-            on.link, elements_of(elements, part.paths), g[:3, :3], g[:3, 3], part.coupled)
+            on.link, elements_of(part.elements(), part.paths), g[:3, :3], g[:3, 3], part.coupled)
         self._links[name] = links
         for link in links:
             self._name(link, name)
-            self._lengths[link] = part.rod.length
+            self._lengths[link] = part.length
 
     def _carry_by_rod(self, name: str, part: RodPart) -> None:
         assert part.tip is not None

@@ -34,12 +34,13 @@ class ConsistentState(AssemblyState):
     def _constraints(self) -> np.ndarray:
         """Return which equations hold positions: closures, driven coordinates; bool (Z,)."""
         tree = self.tree
-        rows = self._closed()
+        rows = self.closing
         rows[:tree.effort] = tree.coordinates.driven[:tree.effort]
         return rows
 
-    def _closed(self) -> np.ndarray:
-        """Return which equations close loops, without redundant ones; bool (Z,)."""
+    @property
+    def closing(self) -> np.ndarray:
+        """Which equations close loops, without redundant ones; bool (Z,)."""
         rows = np.zeros(self.Z, dtype=bool)
         for first, count in zip(self.tree.closures.first, self.tree.closures.rows):
             rows[first:first + count] = True
@@ -54,7 +55,7 @@ class ConsistentState(AssemblyState):
         a door whose hinges are askew, which cannot move). That where most are independent
         counts, so that a dead centre does not. Their reactions are 0. Returns their places in z.
         """
-        rows = np.flatnonzero(self._closed())
+        rows = np.flatnonzero(self.closing)
         if not rows.size:
             return []
         rng, still = rng or np.random.default_rng(0), np.zeros(self.Z)
@@ -144,20 +145,23 @@ class ConsistentState(AssemblyState):
                 G, self._closure_rates(z_t)[0][rows], rcond=REDUNDANT)[0] / scale
         return z_t
 
-    def balance(self, z_t: np.ndarray, told: np.ndarray, held: np.ndarray) -> Balance | None:
+    def balance(
+        self, z_t: np.ndarray, told: np.ndarray, held: np.ndarray,
+        efforts: np.ndarray | None = None,
+    ) -> Balance | None:
         """
         Return accelerations, and what makes them, at the present state with rates `z_t` (Z,).
 
         Accelerations of coordinates that are `held`, bool (Z,), are `told` (Z,), and the effort
-        that they take is found, beside all that acts. Of all others it is the other way round
-        (Porez 2014: b_j = 1 and 0). Limits are of no account. None if there is no solution.
+        that they take is found; of all others `efforts` (Z,) are told, beside all that acts.
+        Limits are of no account. None if there is no solution.
         """
-        moves, still, closed = self.moves, np.zeros(self.Z), self._closed()
+        moves, still, closed = self.moves, np.zeros(self.Z), self.closing
         with self._let_go():
             (r, K), (_, heavy) = (
                 self.jacobian(self.z, z_t, still, 0.0, cA) for cA in (0.0, 1.0))
         A = np.where(moves, heavy - K, np.where(closed, K, 0.0))
-        b, whole = -r, A.copy()
+        b, whole = -r if efforts is None else efforts - r, A.copy()
         A[closed] = np.where(moves, K[closed], 0.0)
         b[closed] = -self._closure_rates(z_t)[1][closed]
         A[held], b[held] = np.eye(self.Z)[held], told[held]

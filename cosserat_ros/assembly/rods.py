@@ -83,7 +83,7 @@ class RodsSolver(AssemblySolver):
             int(np.flatnonzero(links[:, 0] == link)[0]): int(at)
             for link, at in zip(self.tree.couplings.link, self.tree.couplings.at)}
         self._across = self._off_diagonal()
-        self._none = self.no_loads()
+        self._none = RodsSolver.no_loads(self)
         self._own_stress = np.zeros(self._none.stress.shape)  # of fed legs and of laws
         self._given_stress = self._own_stress                 # of loads
         self._rules: Any = None  # those of drives that were told last
@@ -123,7 +123,7 @@ class RodsSolver(AssemblySolver):
 
     def load(self, loads: Loads) -> None:
         """Let stacked loads act, from now on, and carry their bodies; gravity is that of all."""
-        loads = _checked(loads, self._none)
+        loads = as_expected(loads, self._none)
         data, at, b = self.tree.elements.loads, self._places, self.tree.bodies
         data[at.line_force], data[at.line_moment] = loads.line_force, loads.line_moment
         data[at.square_drag] = loads.square_drag[:, None]
@@ -283,12 +283,12 @@ class RodsSolver(AssemblySolver):
         return super().energy()._replace(strain=float(strain))
 
 
-def _checked(given: Any, expected: Any) -> Any:
+def as_expected(given: Any, expected: Any) -> Any:
     """Return a named tuple of arrays of the shapes that are expected; raise if they are not."""
     values = []
     for name, value, wanted in zip(expected._fields, given, expected):
         if isinstance(wanted, tuple):
-            values.append(_checked(value, wanted))
+            values.append(as_expected(value, wanted))
             continue
         array = np.asarray(value, dtype=wanted.dtype)
         if array.shape != wanted.shape:

@@ -9,7 +9,6 @@ import numpy as np
 from ..assembly.fronts import factorise, solve
 from ..assembly.tangent import differentiate
 from ..assembly.tree import residual
-from ..engine.newton import apply_inverse, factorise as factorise_blocks
 from ..laws.actuators import lengths_and_gradients
 from ..numerics.kernels import borrowed, call, inner, kernel, run
 from ..numerics.rotations import rotate
@@ -187,21 +186,3 @@ def linear_solves(tree, work, tangent, fronts, code, z, still, fresh, rows, dy, 
             if not np.isfinite(out[i, j]):
                 return NOT_FINITE
     return SOLVED
-
-
-@kernel
-def solve_rows(tangent, moves, fresh, inverse, rows, out):
-    """
-    Write the inverse of a tangent times each row of `rows` to `out`; return whether it is finite.
-
-    `inverse` is made anew if `fresh`, else it is used as it is.
-    """
-    if fresh and not factorise_blocks(tangent, moves, inverse):
-        return False
-    for i in range(rows.shape[0]):
-        apply_inverse(inverse, rows[i], 6 * moves, out[i])
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            if not np.isfinite(out[i, j]):
-                return False
-    return True

@@ -144,6 +144,23 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
     return Discretisation(*map(np.ascontiguousarray, arrays))
 
 
+def split(d: Discretisation) -> list[Element]:
+    """Return the elements that a rod was made of, see `discretise`."""
+    E, N, (M, n) = len(d.W), d.s.size, d.turn.shape
+
+    def part(e: int, count: int) -> slice:
+        return slice(e * count // E, (e + 1) * count // E)
+
+    elements = []
+    for e in range(E):
+        nodes, modes, steps = part(e, N), part(e, n), part(e, M)
+        elements.append(Element(*map(np.ascontiguousarray, (
+            d.w[nodes], d.W[e], d.inertia[nodes], d.rest_strain[nodes], d.Phi[nodes, modes],
+            d.rest_turn[steps], d.turn[steps, modes], d.elastic[modes, modes],
+            d.viscous[modes, modes], d.component[modes]))))
+    return elements
+
+
 def _divided(
     rod: Rod, modes: StrainModes, breaks: Sequence[float],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
