@@ -8,72 +8,98 @@ from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import NamedTuple
 
 import numpy as np
 
 from .analysis.linearize import linearize
 from .analysis.stability import displacements, stability
-from .assembly.assembly import Assembly, Attachment, RigidBody, RodPart
-from .description.modes import StrainModes
+from .assembly.dense import linearise, solve_rows
+from .assembly.fronts import factorise, Fronts, solve
+from .assembly.layout import remote_calls
+from .assembly.newton import newton, Procedures, Stop
+from .assembly.tangent import differentiate, Tangent
+from .assembly.tree import residual, Tree, Work
 from .description.parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .description.robot import MountedRod, Robot
 from .description.rod import Material, Segment
 from .description.routing import Parallel
 from .description.section import Circular
-from .engine.newton import Inverse, newton
-from .engine.solver import RodSolver
-from .engine.system import remote_calls, Tangent
 from .inverse import InverseStatics, Target
-from .inverse.compiled import actuator_lengths, solve_rows
+from .inverse.compiled import actuator_lengths, linear_solves
 from .inverse.quadratic import Box, Linear, quadratic_step
 from .inverse.task import Task
 from .numerics.integrators import begin, STILL
 from .numerics.kernels import address, compiled
 from .numerics.lie import hat, inverse_se3
-from .rod.discretisation import discretise
+from .simulation.model import Model
 from .simulation.simulator import Load, Simulator
-
-RESIDUAL, TANGENT, WHOLE = 0, 1, 2  # of `remote_calls`
 
 
 def warm_up() -> None:
     """Do once what nodes do, with a robot of each kind; what is large, side by side."""
+    jobs = (_compile_element_tangent, _compile_residual, _compile_elimination, _compile_tangent,
+            _compile_newton, _compile_dense, _compile_others)  # roughly by what needs what
     with ProcessPoolExecutor(2, get_context('spawn')) as processes:
-        parts = [processes.submit(_compile_part, piece) for piece in (TANGENT, RESIDUAL)]
-        others = [processes.submit(_compile_newton), processes.submit(_compile_assembly)]
-        for job in parts:
-            job.result()
-        others += [processes.submit(_compile_part, WHOLE), processes.submit(_compile_others)]
-        for job in others:
+        for job in [processes.submit(job) for job in jobs]:
             job.result()
     for robot in robots():
         _exercise(Simulator(robot))
 
 
-def _compile_part(piece: int) -> None:
-    """Compile a part of the equations."""
-    solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
-    function, arguments = remote_calls(solver.present())[piece]
+class _Arguments(NamedTuple):
+    """Of the sweeps; none of them is called."""
+
+    tree: Tree
+    work: Work
+    tangent: Tangent
+    fronts: Fronts
+    code: Procedures
+    z: np.ndarray     # (1,)
+    rows: np.ndarray  # (1, 1)
+
+
+def _arguments() -> _Arguments:
+    tree, work, tangent, fronts = Model(robots()[0]).assembly().parts()[:4]
+    return _Arguments(
+        tree, work, tangent, fronts, Procedures(0, 0, 0, 0), np.zeros(1), np.zeros((1, 1)))
+
+
+def _compile_element_tangent() -> None:
+    function, arguments = remote_calls(_arguments().work)[-1]
     address(function, *arguments)
 
 
-def _compile_assembly() -> None:
-    """Do once what an assembly can do."""
-    rod = robots()[0].rods['backbone']
-    solver = Assembly(
-        {'tool': RigidBody(0.01, 1e-5 * np.eye(3))},
-        {'rod': RodPart(rod, StrainModes(), tip=Attachment('tool'))}).solver()
-    solver.statics()
-    solver.start()
-    solver.step(1e-3)
+def _compile_residual() -> None:
+    a = _arguments()
+    for function, arguments in remote_calls(a.work)[:-1]:
+        address(function, *arguments)
+    address(residual, a.tree, a.z, a.z, a.z, a.work, a.z)
+
+
+def _compile_elimination() -> None:
+    a = _arguments()
+    address(factorise, a.tree, 6, a.tangent, a.fronts)
+    address(solve, a.tree, 6, a.tangent, a.fronts, a.z, a.rows, a.z)
+
+
+def _compile_tangent() -> None:
+    a = _arguments()
+    address(differentiate, a.tree, a.work, a.z, 0.0, 0.0, 6, a.tangent)
 
 
 def _compile_newton() -> None:
-    """Compile Newton's method, which needs to know no more of the equations than their types."""
-    solver = RodSolver(discretise(robots()[0].rods['backbone'], StrainModes()))
-    one, square, cube = np.ones(1), np.ones((1, 1)), np.ones((1, 1, 1))
-    compiled(newton, solver.present(), begin(one, one, one), STILL, one, 1e-6, 1, 1.0,
-             Inverse(cube, cube, cube, square), False)
+    a = _arguments()
+    compiled(newton, a.tree, a.work, a.tangent, a.fronts, a.code, begin(a.z, a.z, a.z), STILL,
+             Stop(a.z, a.z > 0.0, 1e-6, 1, 1.0), 6, False)
+    compiled(linear_solves, a.tree, a.work, a.tangent, a.fronts, a.code, a.z, a.z, True, a.rows,
+             a.rows, a.rows)
+
+
+def _compile_dense() -> None:
+    a = _arguments()
+    compiled(linearise, a.tree, a.work, a.tangent, a.code, a.rows, a.z, a.z, a.rows)
+    compiled(solve_rows, a.tree, 6, a.tangent, a.fronts, a.code, a.rows, a.rows, a.rows)
 
 
 def _compile_others() -> None:
@@ -85,9 +111,7 @@ def _compile_others() -> None:
     actuator_lengths(sim.model.rods[0], sim.model.paths[0], sim.solver.q[0])
     inverse_se3(np.eye(4))
     hat(np.zeros(3))
-    one, square, cube = np.ones(1), np.ones((1, 1)), np.ones((1, 1, 1))
-    solve_rows(Tangent(cube, cube, cube, square), False, True,
-               Inverse(cube, cube, cube, square), square, np.empty((1, 1)))
+    one, square = np.ones(1), np.ones((1, 1))
     quadratic_step(
         Linear(square, square, square, np.ones((3, 1))), Box(-one, one, one), *[one] * 7)
 

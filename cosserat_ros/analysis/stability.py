@@ -49,7 +49,8 @@ class Stability(NamedTuple):
     """Of an equilibrium."""
 
     stable: bool
-    margin: float             # least eigenvalue of the stiffness over that without load [-]
+    margin: float             # least eigenvalue of the stiffness over that without load [-];
+    #                           infinite where there is none without load: a pendulum
     ways: int                 # to fall: negative eigenvalues
     squared_frequency: float  # least eigenvalue of the stiffness over the inertia [rad^2/s^2]
     mode: np.ndarray          # (unknowns,) change of the coordinates that would go first
@@ -123,8 +124,9 @@ def _assessed(
     root = _inverse_root(E)
     values, modes = np.linalg.eigh(root.T @ K @ root)
     skew = root.T @ (part.stiffness - K) @ root
+    margin = values[0] if E.any() else np.copysign(np.inf, values[0])
     return Stability(
-        bool(values[0] > 0.0), float(values[0]), int(np.sum(values < 0.0)),
+        bool(values[0] > 0.0), float(margin), int(np.sum(values < 0.0)),
         float(part.squares[0]), part.basis @ root @ modes[:, 0], float(np.linalg.norm(skew, 2)))
 
 
@@ -140,7 +142,8 @@ def _inverse_root(E: np.ndarray) -> np.ndarray:
     try:
         L = np.linalg.cholesky(E)
     except np.linalg.LinAlgError:
-        L = np.linalg.cholesky(E + LOOSE * np.trace(E) / len(E) * np.eye(len(E)))
+        little = LOOSE * np.trace(E) / len(E)
+        L = np.linalg.cholesky(E + (little or 1.0) * np.eye(len(E)))
     return np.linalg.inv(L).T
 
 

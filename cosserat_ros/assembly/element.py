@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..laws.actuators import path_tangent
-from ..numerics.arena import empty, matrix, vector
+from ..numerics.arena import empty, matrix, unowned, vector
 from ..numerics.kernels import inner, remote
 from ..numerics.rotations import (
     add_quadratic_rate,
@@ -112,6 +112,7 @@ def clear(A):
 
 # --- Forward -------------------------------------------------------------------------------------
 
+@unowned
 @remote
 def move(d, paths, start, end, q, q_t, q_tt, x):
     """
@@ -292,6 +293,7 @@ def spin(R, Om, Om_t, J, out):
         out[i] = R[i, 0] * y0 + R[i, 1] * y1 + R[i, 2] * y2
 
 
+@unowned
 @remote
 def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
     """

@@ -15,7 +15,7 @@ The columns of the start are in :mod:`cosserat_ros.assembly.element_start`.
 from __future__ import annotations
 
 from ..laws.actuators import add_curvature
-from ..numerics.arena import empty, matrix, vector, zeros
+from ..numerics.arena import empty, matrix, unowned, vector, zeros
 from ..numerics.kernels import inner, remote
 from ..numerics.rotations import (
     acceleration_slopes,
@@ -38,6 +38,7 @@ def tangent_size(n: int, m: int, steps: int) -> int:
         36 * m + 200)
 
 
+@unowned
 @remote
 def vary(d, loads, paths, effort, around, x, cV, cA, moving, still, rows, J, room):
     """

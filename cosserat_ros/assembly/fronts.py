@@ -12,12 +12,14 @@ where r_b are the borders' equations as far as they have been met. With dy' = A 
 is a front of the link, of which dq and the borders that are complete here are eliminated:
 
                     dq, done        others, dy
-    own, done   [   eliminated          X      ]
+    own, done   [     L U               X      ]
     others, dl  [      W                S      ]      S goes on to the parent
 
 A chain of links costs in proportion to its length. It is the Riccati sweep of Boyer 2023 and
-Featherstone's articulated body at once. What is kept is the inverse of each eliminated block, and
-X and W: a new right-hand side takes two cheap sweeps.
+Featherstone's articulated body at once. What is kept is the front after Gauss' elimination in its
+place, with pivots among the rows that are eliminated: L (below the diagonal, of 1), U with the
+inverse of its diagonal, ``X = L^-1 F``, ``W = G U^-1`` of what was there, F and G. A new
+right-hand side takes two cheap sweeps.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.arena import matrix, vector, view
+from ..numerics.arena import matrix, unowned, vector, view
 from ..numerics.kernels import inner, kernel, merged
 from ..numerics.rotations import cross
 from .element import clear
 from .joint import shift_blocks
-from .tangent import actuators_of, body_of, motion_columns, offset_columns, rows_of
+from .tangent import blocks_of, offset_columns
 from .tree import JOINT, ROOT
 
 
@@ -48,21 +50,17 @@ class Fronts(NamedTuple):
     closure_at: np.ndarray  # (K, 2) int64, where a closure's reactions are in lists of a and b
     hub: np.ndarray         # (K,) int64, joint on a root that alone moves the end b, or -1
     hub_at: np.ndarray      # (K,) int64, where its coordinates are in the list of a
-    at: np.ndarray          # (L, 5) int64, where inverse, X, W, [P R], and right-hand side begin
+    at: np.ndarray          # (L, 4) int64, where front, [P R], right-hand side and pivots begin
     data: np.ndarray        # float64
+    pivot: np.ndarray       # (Z,) int64, with which row of its front each one was exchanged
     scratch: int            # where in data there is room
     inner: np.ndarray       # (L,) bool, whether anything hangs on the link
     coupling: np.ndarray    # (L,) int64, which coupling is of the rod that begins here, or -1
 
 
-@merged
-def _front_at_end(fronts, link, B):
-    """Return [P P_b; R R_b] of what hangs on a link: (6 + B, 18 + B)."""
-    return view(fronts.data, fronts.at[link, 3], (6 + B, 18 + B))
-
-
 # --- Elimination ---------------------------------------------------------------------------------
 
+@unowned
 @kernel
 def factorise(tree, ny, tangent, fronts):
     """Eliminate all unknowns; return the link whose block is singular, or -1."""
@@ -70,10 +68,10 @@ def factorise(tree, ny, tangent, fronts):
     L = links.kind.size
     for link in range(L):
         B = fronts.first[link + 1] - fronts.first[link]
-        P = _front_at_end(fronts, link, B)
+        P = view(fronts.data, fronts.at[link, 1], (6 + B, 18 + B))
         clear(P)
         if not links.fixed[link]:
-            D = body_of(tangent, link, ny)
+            D = blocks_of(tree, tangent, link, ny).body
             for i in range(6):
                 for c in range(ny):
                     P[i, c] = D[i, c]
@@ -96,7 +94,8 @@ def _close(tree, k, ny, tangent, fronts):
         if at < 0 or links.fixed[link]:
             continue
         sign = 1.0 if side == 0 else -1.0
-        P = _front_at_end(fronts, link, fronts.first[link + 1] - fronts.first[link])
+        B = fronts.first[link + 1] - fronts.first[link]
+        P = view(fronts.data, fronts.at[link, 1], (6 + B, 18 + B))
         for i in range(count):
             P[i, 18 + at + i] += sign
             if tree.free[first + i]:
@@ -112,7 +111,8 @@ def _close(tree, k, ny, tangent, fronts):
         if tree.free[first + i]:
             side = 0 if fronts.closure_at[k, 0] >= 0 else 1
             at, link = fronts.closure_at[k, side], closures.a[k] if side == 0 else closures.b[k]
-            P = _front_at_end(fronts, link, fronts.first[link + 1] - fronts.first[link])
+            B = fronts.first[link + 1] - fronts.first[link]
+            P = view(fronts.data, fronts.at[link, 1], (6 + B, 18 + B))
             P[6 + at + i, 18 + at + i] = 1.0
 
 
@@ -121,7 +121,8 @@ def _close_onto_hub(tree, k, ny, tangent, fronts):
     """Put what a closure has to do with the coordinates of a hub into the front of its end a."""
     links, closures, hub = tree.links, tree.closures, fronts.hub[k]
     a, b = closures.a[k], closures.b[k]
-    P = _front_at_end(fronts, a, fronts.first[a + 1] - fronts.first[a])
+    B = fronts.first[a + 1] - fronts.first[a]
+    P = view(fronts.data, fronts.at[a, 1], (6 + B, 18 + B))
     at, there = fronts.closure_at[k, 0], fronts.hub_at[k]
     arm, y, z = vector(3), vector(3), vector(3)
     arm[0], arm[1], arm[2] = 0.0, 0.0, 0.0
@@ -129,7 +130,7 @@ def _close_onto_hub(tree, k, ny, tangent, fronts):
         for i in range(3):
             arm[i] += tangent.arm[b, i]
         b = links.parent[b]
-    J = motion_columns(tangent, links, hub, ny)
+    J = blocks_of(tree, tangent, hub, ny).motion
     for c in range(links.freedom[hub]):
         along = tangent.along[links.first[hub] + c]
         beta = J[3:6, c]
@@ -155,10 +156,9 @@ def _eliminate(tree, link, ny, tangent, fronts):
     held = fronts.deferred[link]
     m = 0 if held else n                # own coordinates that are eliminated
     nd = ny if moving else 0
-    R, C = m + B + (6 if moving else 0), m + B + nd
-    H = view(fronts.data, fronts.scratch, (R, C))
+    H = view(fronts.data, fronts.at[link, 0], (m + B + (6 if moving else 0), m + B + nd))
     clear(H)
-    P = _front_at_end(fronts, link, B)
+    P = view(fronts.data, fronts.at[link, 1], (6 + B, 18 + B))
     if links.fixed[link]:
         for i in range(B):
             for c in range(B):
@@ -173,28 +173,10 @@ def _eliminate(tree, link, ny, tangent, fronts):
         k = unknown - tree.effort
         if 0 <= k < tangent.own.size:
             H[m + i, m + i] += tangent.own[k]
-    e = m + done
-    inverse = view(fronts.data, fronts.at[link, 0], (e, e))
-    for i in range(e):
-        for c in range(e):
-            inverse[i, c] = H[i, c]
-    if not _invert(inverse):
+    if not _reduce(H, view(fronts.pivot, fronts.at[link, 3], (m + done,))):
         return False
-    X = view(fronts.data, fronts.at[link, 1], (e, C - e))
-    W = view(fronts.data, fronts.at[link, 2], (R - e, e))
-    _product(inverse, H, 0, e, X)
-    for i in range(R - e):
-        for c in range(e):
-            W[i, c] = 0.0
-        for k in range(e):
-            factor = H[e + i, k]
-            if factor != 0.0:
-                for c in range(e):
-                    W[i, c] += factor * inverse[k, c]
-                for c in range(C - e):
-                    H[e + i, e + c] -= factor * X[k, c]
     if link > 0:
-        _pass_on(tree, link, ny, tangent, fronts, H, e, B - done, moving)
+        _pass_on(tree, link, ny, tangent, fronts, H, m + done, B - done, moving)
     return True
 
 
@@ -206,7 +188,7 @@ def _couple(tree, k, tangent, fronts, H):
     own, begin = tree.links.freedom[link], fronts.first[link]
     K = view(tangent.couple, a.at[k], (n, n))
     others = fronts.done[link]
-    place = np.empty(n, dtype=np.int64)
+    place = view(fronts.pivot, fronts.at[link, 3], (own + others,))  # which is not in use yet
     for i in range(own):
         place[i] = i
     for i in range(others):
@@ -219,16 +201,36 @@ def _couple(tree, k, tangent, fronts, H):
 
 
 @inner
-def _product(A, H, row, col, out):
-    """Write A times the block of H from (row, col) on, as large as `out`."""
-    for i in range(out.shape[0]):
-        for c in range(out.shape[1]):
-            out[i, c] = 0.0
-        for k in range(A.shape[1]):
-            factor = A[i, k]
+def _reduce(H, pivot):
+    """
+    Eliminate as many unknowns of a front as there are pivots (Gauss); return whether it worked.
+
+    Those that have no equation of their own among the rows to be eliminated make it fail.
+    """
+    R, C = H.shape
+    e = pivot.size
+    for c in range(e):
+        best, most = c, abs(H[c, c])
+        for i in range(c + 1, e):
+            size = abs(H[i, c])
+            if size > most:
+                best, most = i, size
+        if not (most > 0.0 and np.isfinite(most)):
+            return False
+        pivot[c] = best
+        if best != c:
+            for j in range(C):
+                H[best, j], H[c, j] = H[c, j], H[best, j]
+        inverse = 1.0 / H[c, c]
+        H[c, c] = inverse
+        for i in range(c + 1, R):
+            factor = H[i, c]
             if factor != 0.0:
-                for c in range(out.shape[1]):
-                    out[i, c] += factor * H[row + k, col + c]
+                factor *= inverse
+                H[i, c] = factor
+                for j in range(c + 1, C):
+                    H[i, j] -= factor * H[c, j]
+    return True
 
 
 @merged
@@ -242,14 +244,15 @@ def _assemble(tree, link, ny, tangent, fronts, P, own, m, H):
     n, B = links.freedom[link], fronts.first[link + 1] - fronts.first[link]
     moving = not links.fixed[links.parent[link]]
     nd, last = (ny if moving else 0), m + B
-    rows, J = rows_of(tangent, links, link, ny), motion_columns(tangent, links, link, ny)
+    blocks = blocks_of(tree, tangent, link, ny)
+    rows, J = blocks.rows, blocks.motion
     width = n + nd
     loaded = B > 0 or fronts.inner[link] or tree.bodies.mass[link] != 0.0
     if not loaded:
         for i in range(3):
             loaded = (loaded or tree.bodies.follower_force[link, i] != 0.0
                       or tree.bodies.follower_moment[link, i] != 0.0)
-    T = view(fronts.data, fronts.scratch + H.size, (6 + B, width))
+    T = view(fronts.data, fronts.scratch, (6 + B, width))
     for i in range(6 + B if loaded else 0):
         if links.kind[link] == JOINT:
             _row_times_joint(P, i, J, n, nd, ny, T)
@@ -293,7 +296,7 @@ def _assemble(tree, link, ny, tangent, fronts, P, own, m, H):
                 _add_levered(T, P, tangent.lever[link], i, n, nd, B, own, m, last, H)
     if links.kind[link] != JOINT and fronts.effort_at[link] >= 0:
         first = elements.drive[links.item[link]]
-        gradient, at = actuators_of(tangent, links, elements, link), m + fronts.effort_at[link]
+        gradient, at = blocks.actuators, m + fronts.effort_at[link]
         for a in range(gradient.shape[0]):
             for c in range(n):
                 H[own + c, at + a] += gradient[a, c]
@@ -355,7 +358,8 @@ def _add_levered(T, P, lever, i, n, nd, B, own, m, last, H):
 def _pass_on(tree, link, ny, tangent, fronts, H, e, others, moving):
     """Add what is left of a link's front to that at the end of its parent."""
     parent = tree.links.parent[link]
-    P = _front_at_end(fronts, parent, fronts.first[parent + 1] - fronts.first[parent])
+    B = fronts.first[parent + 1] - fronts.first[parent]
+    P = view(fronts.data, fronts.at[parent, 1], (6 + B, 18 + B))
     first = fronts.first[link] + fronts.done[link]
     for i in range(others):
         row = 6 + fronts.up[first + i]
@@ -431,41 +435,9 @@ def _shift_row(H, i, col, arm, X, Y, Z, ny, out):
             out[9 + c] += H[i, col + 12 + k] * Z[k, c]
 
 
-@inner
-def _invert(A):
-    """Take a matrix to its inverse (Gauss and Jordan, partial pivoting); return whether it has."""
-    n = A.shape[0]
-    swapped = np.empty(n, dtype=np.int64)
-    for c in range(n):
-        best = c
-        for i in range(c + 1, n):
-            if abs(A[i, c]) > abs(A[best, c]):
-                best = i
-        pivot = A[best, c]
-        if not (abs(pivot) > 0.0 and np.isfinite(pivot)):
-            return False
-        swapped[c] = best
-        if best != c:
-            for j in range(n):
-                A[best, j], A[c, j] = A[c, j], A[best, j]
-        A[c, c] = 1.0
-        for j in range(n):
-            A[c, j] /= pivot
-        for i in range(n):
-            factor = A[i, c]
-            if i != c and factor != 0.0:
-                A[i, c] = 0.0
-                for j in range(n):
-                    A[i, j] -= factor * A[c, j]
-    for c in range(n - 1, -1, -1):
-        if swapped[c] != c:
-            for i in range(n):
-                A[i, c], A[i, swapped[c]] = A[i, swapped[c]], A[i, c]
-    return True
-
-
 # --- Right-hand sides ----------------------------------------------------------------------------
 
+@unowned
 @kernel
 def solve(tree, ny, tangent, fronts, r, dy, step):
     """
@@ -475,7 +447,7 @@ def solve(tree, ny, tangent, fronts, r, dy, step):
     """
     L = tree.links.kind.size
     for link in range(L):
-        s = view(fronts.data, fronts.at[link, 4],
+        s = view(fronts.data, fronts.at[link, 2],
                  (6 + fronts.first[link + 1] - fronts.first[link],))
         for i in range(s.size):
             s[i] = 0.0
@@ -487,7 +459,7 @@ def solve(tree, ny, tangent, fronts, r, dy, step):
 
 @merged
 def _gather(tree, link, ny, tangent, fronts, r, step):
-    """Take the right-hand side of a link to its parent; what is eliminated is left in `step`."""
+    """Take the right-hand side of a link to its parent; L^-1 of it is left in `step`."""
     links = tree.links
     first, done = fronts.first[link], fronts.done[link]
     B, n, root = fronts.first[link + 1] - first, links.freedom[link], links.kind[link] == ROOT
@@ -495,8 +467,9 @@ def _gather(tree, link, ny, tangent, fronts, r, step):
     held = fronts.deferred[link]
     m = 0 if held else n
     e = m + done
-    s = view(fronts.data, fronts.at[link, 4], (6 + B,))
-    y = view(fronts.data, fronts.scratch, (e,))
+    s = view(fronts.data, fronts.at[link, 2], (6 + B,))
+    rest = B - done
+    y = view(fronts.data, fronts.scratch, (e + rest + (6 if moving else 0),))
     loose = not root and not links.fixed[link] and (fronts.inner[link] or B > 0)
     a = links.first[link]
     for i in range(n):
@@ -514,31 +487,32 @@ def _gather(tree, link, ny, tangent, fronts, r, step):
         cross(tangent.lever[link], s[:3], lever)
         for i in range(3):
             s[3 + i] += lever[i]
-    W = view(fronts.data, fronts.at[link, 2], (B - done + (6 if moving else 0), e))
-    for i in range(W.shape[0]):
-        total = 0.0
-        for k in range(e):
-            total += W[i, k] * y[k]
-        s[6 + done + i if i < B - done else i - (B - done)] -= total
-    inverse = view(fronts.data, fronts.at[link, 0], (e, e))
-    for i in range(e):
-        total = 0.0
-        for k in range(e):
-            total += inverse[i, k] * y[k]
-        step[a + i if i < m else fronts.border[first + i - m]] = total
+    for i in range(rest):
+        y[e + i] = s[6 + done + i]
+    for i in range(6 if moving else 0):
+        y[e + rest + i] = s[i]
+    H = view(fronts.data, fronts.at[link, 0], (y.size, e + rest + (ny if moving else 0)))
+    pivot = view(fronts.pivot, fronts.at[link, 3], (e,))
+    for c in range(e):
+        y[c], y[pivot[c]] = y[pivot[c]], y[c]
+    for c in range(e):
+        factor = y[c]
+        step[a + c if c < m else fronts.border[first + c - m]] = factor
+        for i in range(c + 1, y.size):
+            y[i] -= H[i, c] * factor
     if link == 0:
         return
     parent = links.parent[link]
-    t = view(fronts.data, fronts.at[parent, 4],
+    t = view(fronts.data, fronts.at[parent, 2],
              (6 + fronts.first[parent + 1] - fronts.first[parent],))
-    for i in range(done, B):
-        t[6 + fronts.up[first + i]] += s[6 + i]
+    for i in range(rest):
+        t[6 + fronts.up[first + done + i]] += y[e + i]
     if moving:
-        lever = vector(3)
-        cross(tangent.arm[link], s[:3], lever)
+        lever, dl = vector(3), y[e + rest:]
+        cross(tangent.arm[link], dl, lever)
         for i in range(3):
-            t[i] += s[i]
-            t[3 + i] += s[3 + i] + lever[i]
+            t[i] += dl[i]
+            t[3 + i] += dl[3 + i] + lever[i]
 
 
 @merged
@@ -555,19 +529,25 @@ def _scatter(tree, link, ny, tangent, fronts, dy, step):
     if moving:
         offset_columns(tangent, link, ny, dy[links.parent[link]], start)
     nd = ny if moving else 0
-    X = view(fronts.data, fronts.at[link, 1], (e, others + nd))
+    H = view(fronts.data, fronts.at[link, 0], (e + others + (6 if moving else 0), e + others + nd))
+    x = view(fronts.data, fronts.scratch, (e,))
     for i in range(e):
         total = 0.0
         for k in range(others):
-            total += X[i, k] * step[fronts.border[first + done + k]]
+            total += H[i, e + k] * step[fronts.border[first + done + k]]
         for k in range(nd):
-            total += X[i, others + k] * start[k]
-        step[a + i if i < m else fronts.border[first + i - m]] -= total
+            total += H[i, e + others + k] * start[k]
+        x[i] = step[a + i if i < m else fronts.border[first + i - m]] - total
+    for c in range(e - 1, -1, -1):
+        x[c] *= H[c, c]
+        step[a + c if c < m else fronts.border[first + c - m]] = x[c]
+        for i in range(c):
+            x[i] -= H[i, c] * x[c]
     for i in range(18):
         dy[link, i] = 0.0
     if root or links.fixed[link] or not fronts.inner[link]:
         return
-    J = motion_columns(tangent, links, link, ny)
+    J = blocks_of(tree, tangent, link, ny).motion
     joint = links.kind[link] == JOINT
     for i in range(ny):
         total = 0.0

@@ -209,23 +209,34 @@ def turn_spring(reference, turn, stiffness, rest, moment, slope):
     py = phi[0] * y[0] + phi[1] * y[1] + phi[2] * y[2]
     cross(phi, y, moment)
     inverse, first = matrix(3, 3), matrix(3, 3)  # T_l^-1; d(moment)/dphi
+    inverse_tangent(phi, inverse)
     for i in range(3):
         a, b = (i + 1) % 3, (i + 2) % 3
         double = phi[i] * py - y[i] * x
         moment[i] = y[i] + 0.5 * moment[i] + kappa * double
-        for k in range(3):
-            inverse[i, k] = kappa * (phi[i] * phi[k] - (x if i == k else 0.0))
-            first[i, k] = (inverse[i, k] * stiffness[k]
+        for k in range(3):  # T_l^-T = T_l^-1 mirrored
+            first[i, k] = (inverse[k, i] * stiffness[k]
                            + kappa * (phi[i] * y[k] - 2.0 * y[i] * phi[k])
                            + 2.0 * kappa_s * double * phi[k])
-        inverse[i, i] += 1.0
-        first[i, i] += stiffness[i] + kappa * py
-        inverse[i, a] += 0.5 * phi[b]
-        inverse[i, b] -= 0.5 * phi[a]
-        first[i, a] += -0.5 * phi[b] * stiffness[a] + 0.5 * y[b]
-        first[i, b] += 0.5 * phi[a] * stiffness[b] - 0.5 * y[a]
+        first[i, i] += kappa * py
+        first[i, a] += 0.5 * y[b]
+        first[i, b] -= 0.5 * y[a]
     multiply(first, inverse, X)
     multiply(X, T, slope)
+
+
+@inner
+def inverse_tangent(phi, out):
+    """Write T_l^-1 = 1 - hat / 2 + kappa hat^2 of a rotation vector, (3, 3)."""
+    x = phi[0] ** 2 + phi[1] ** 2 + phi[2] ** 2
+    kappa, _ = _kappa(x)
+    for i in range(3):
+        a, b = (i + 1) % 3, (i + 2) % 3
+        for k in range(3):
+            out[i, k] = kappa * phi[i] * phi[k]
+        out[i, i] += 1.0 - kappa * x
+        out[i, a] += 0.5 * phi[b]
+        out[i, b] -= 0.5 * phi[a]
 
 
 @inner

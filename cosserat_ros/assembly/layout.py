@@ -16,7 +16,7 @@ that several links share, *borders*, travel with the sweep until all that they t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,7 +156,7 @@ class TreeBuilder:
     # --- Arrays for kernels ---
 
     def build(self) -> tuple[Tree, Work, Tangent, Fronts]:
-        """Return the assembly as arrays, and room for what is computed of it."""
+        """Return the assembly as arrays, without code, and room for what is computed of it."""
         L = len(self._links)
         kind, parent, item, count = (
             np.array([getattr(link, name) for link in self._links], dtype=np.int64)
@@ -189,7 +189,6 @@ class TreeBuilder:
         work = Work(_motions(L), _motions(L), np.zeros((L, 6)), np.zeros((L, 6)), states,
                     np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(Z, dtype=np.bool_),
                     np.zeros(Z), room)
-        tree = tree._replace(code=_code(tree, work))
         return tree, work, self._tangent(tree), plan(tree)
 
     def _flatten(self) -> tuple[Elements, Arena]:
@@ -264,18 +263,24 @@ def _no_coordinates(Z: int) -> Coordinates:
                        -unlimited, unlimited, np.ones(Z))
 
 
-def _code(tree: Tree, work: Work) -> Code:
-    """Return the addresses of compiled parts, compiled if need be."""
+def element_code(work: Work) -> Code:
+    """Return the addresses of the compiled parts of an element, compiled if need be."""
+    return Code(*(address(function, *arguments) for function, arguments in remote_calls(work)))
+
+
+def remote_calls(work: Work) -> list[tuple[Callable, tuple]]:
+    """Return the parts of an element that `Code` has, with arguments of the types they get."""
     a, A, AA, i = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1)), np.zeros(1, dtype=np.int64)
     e = Element(a, A, A, A, A, A, A, A, A, i)
     loads, paths = ElementLoads(A, A, A, a, a), Paths(AA, AA, A, i)
     y = Motion(A, a, a, a, a, a)
     x = ElementState(*[A] * len(ElementState._fields))._replace(Rc=AA, length=a, gradient=AA)
-    return Code(
-        address(move, e, paths, y, y, a, a, a, x),
-        address(balance, e, loads, paths, a, a, a, a, x, a, a, work.room),
-        address(vary, e, loads, paths, a, Surroundings(a, y, a, a), x, 0.0, 0.0, True, True, A, A,
-                work.room))
+    return [
+        (move, (e, paths, y, y, a, a, a, x)),
+        (balance, (e, loads, paths, a, a, a, a, x, a, a, work.room)),
+        (vary, (e, loads, paths, a, Surroundings(a, y, a, a), x, 0.0, 0.0, True, True, A, A,
+                work.room)),
+    ]
 
 
 # --- Order of elimination ------------------------------------------------------------------------
@@ -426,19 +431,18 @@ def _fronts(
                 closure_at[k, side] = place[end][int(closures.first[k])]
         if hub[k] >= 0:
             hub_at[k] = place[closures.a[k]][int(links.first[hub[k]])]
-    at, used = np.zeros((L, 5), dtype=np.int64), 0
-    most = 0
+    at, used = np.zeros((L, 4), dtype=np.int64), 0
+    most = eliminated = 0
     for link in range(L):
         n = 0 if deferred[link] else int(links.freedom[link])
         B, e = len(order[link]), n + int(done[link])
         moving = link > 0 and not links.fixed[links.parent[link]]
         rest = B - int(done[link])
         for k, size in enumerate((
-                e * e, e * (rest + 18 * moving), (rest + 6 * moving) * e,
-                (6 + B) * (18 + B), 6 + B)):
+                (e + rest + 6 * moving) * (e + rest + 18 * moving), (6 + B) * (18 + B), 6 + B)):
             at[link, k], used = used, used + size
-        full = int(links.freedom[link]) + B
-        most = max(most, (full + 6) * (full + 18) + (6 + B) * (full + 18) + 2 * full * full)
+        at[link, 3], eliminated = eliminated, eliminated + e
+        most = max(most, (6 + B) * (int(links.freedom[link]) + B + 18))
     children = np.zeros(L, dtype=np.bool_)
     children[links.parent[1:]] = True
     coupling = np.full(L, -1, dtype=np.int64)
@@ -446,4 +450,4 @@ def _fronts(
     return Fronts(
         border_first, np.array([i for o in order for i in o], dtype=np.int64), up, done,
         deferred, own_at, effort_at, closure_at, hub, hub_at, at, np.zeros(used + most + 64),
-        used, children, coupling)
+        np.zeros(eliminated, dtype=np.int64), used, children, coupling)

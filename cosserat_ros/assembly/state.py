@@ -16,7 +16,7 @@ from .dense import linearise, solve_rows
 from .element import ElementLoads, Motion
 from .fronts import factorise, Fronts, solve
 from .joint import FREELY, multiply
-from .layout import plan, WORLD
+from .layout import element_code, plan, WORLD
 from .momentum import elastic_energy, Energy, Floating, floating, no_sums, sum_masses, Sums
 from .newton import Procedures
 from .tangent import differentiate, Tangent
@@ -99,7 +99,8 @@ class AssemblyState:
         self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
         lengths: np.ndarray,
     ) -> None:
-        self.tree, self.work, self.names = tree, work, list(names)
+        self.tree = tree = tree._replace(code=element_code(work))
+        self.work, self.names = work, list(names)
         self.tangent, self.fronts, self.time = tangent, fronts, 0.0
         self.Z = tree.free.size
         self.moves = np.arange(self.Z) < tree.effort  # coordinates; not efforts and reactions

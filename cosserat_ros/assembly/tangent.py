@@ -19,19 +19,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.arena import empty, matrix, vector, view
+from ..numerics.arena import empty, matrix, unowned, vector, view
 from ..numerics.kernels import call, inner, kernel, merged
-from ..numerics.lie import inverse_left_tangent_so3
 from ..numerics.rotations import cross
 from .element import clear
 from .element_start import Surroundings
 from .element_tangent import vary
-from .joint import FREELY, logarithm, turn_spring, vary_body, vary_joint
-from .tree import element_at, JOINT, loads_at, motion_of, paths_at, ROOT, state_at
+from .joint import FREELY, inverse_tangent, logarithm, turn_spring, vary_body, vary_joint
+from .tree import ELEMENT, element_at, JOINT, loads_at, motion_of, paths_at, ROOT, state_at
 
 
 class Tangent(NamedTuple):
-    """The blocks of all links, see `rows_of` and its neighbours; it stays until it is remade."""
+    """The blocks of all links, see `blocks_of`; it stays until it is remade."""
 
     at: np.ndarray      # (L, 4) int64: where rows, motion, body and actuators of a link begin
     data: np.ndarray    # float64
@@ -50,42 +49,31 @@ class Tangent(NamedTuple):
     held: np.ndarray    # (Z,) bool: coordinates that were told, or at a limit
 
 
-@merged
-def width(links, link, ny):
-    """Return how many columns the blocks of a link have: its own, and those of its start."""
-    moving = not links.fixed[links.parent[link]]
-    return links.freedom[link] + (ny if moving else 0)
+class Blocks(NamedTuple):
+    """The blocks of one link, own columns first; a start that cannot move has none."""
+
+    rows: np.ndarray       # (n [+ 6], n [+ ny]) [K F; E D]
+    motion: np.ndarray     # (ny, n [+ ny]) [B A]
+    body: np.ndarray       # (6, ny) change of what acts at the end with its motion
+    actuators: np.ndarray  # (a, n) change of actuators' lengths with coordinates
 
 
 @merged
-def rows_of(tangent, links, link, ny):
-    """Return [K F; E D] of a link, own columns first: (n [+ 6], n [+ ny])."""
-    moving = not links.fixed[links.parent[link]]
-    return view(tangent.data, tangent.at[link, 0],
-                (links.freedom[link] + (6 if moving else 0), width(links, link, ny)))
-
-
-@merged
-def motion_columns(tangent, links, link, ny):
-    """Return [B A] of a link: (ny, n [+ ny])."""
-    return view(tangent.data, tangent.at[link, 1], (ny, width(links, link, ny)))
-
-
-@merged
-def body_of(tangent, link, ny):
-    """Return the change of what acts at the end of a link with its motion: (6, ny)."""
-    return view(tangent.data, tangent.at[link, 2], (6, ny))
-
-
-@inner
-def actuators_of(tangent, links, elements, link):
-    """Return the change of actuators' lengths with a link's coordinates: (a, n)."""
-    return view(tangent.data, tangent.at[link, 3],
-                (elements.size[links.item[link], 3], links.freedom[link]))
+def blocks_of(tree, tangent, link, ny):
+    """Return the blocks of a link."""
+    links, at, data = tree.links, tangent.at[link], tangent.data
+    n, element = links.freedom[link], links.kind[link] == ELEMENT
+    moving = links.kind[link] != ROOT and not links.fixed[links.parent[link]]
+    width = n + (ny if moving else 0)
+    actuators = tree.elements.size[links.item[link], 3] if element else 0
+    return Blocks(
+        view(data, at[0], (n + (6 if moving else 0), width)), view(data, at[1], (ny, width)),
+        view(data, at[2], (6, ny)), view(data, at[3], (actuators, n)))
 
 
 # --- Making --------------------------------------------------------------------------------------
 
+@unowned
 @kernel
 def differentiate(tree, work, z, cV, cA, ny, tangent):
     """
@@ -106,18 +94,17 @@ def differentiate(tree, work, z, cV, cA, ny, tangent):
     """
     links = tree.links
     for link in range(links.kind.size):
+        blocks = blocks_of(tree, tangent, link, ny)
         if not links.fixed[link]:
-            D = body_of(tangent, link, ny)
-            clear(D)
-            vary_body(tree.bodies, link, motion_of(work.end, link), tree.gravity, ny, D)
+            clear(blocks.body)
+            vary_body(tree.bodies, link, motion_of(work.end, link), tree.gravity, ny, blocks.body)
         if links.kind[link] == ROOT:
             continue
         _geometry(tree, work, link, tangent)
-        rows, J = rows_of(tangent, links, link, ny), motion_columns(tangent, links, link, ny)
         if links.kind[link] == JOINT:
-            _joint_blocks(tree, work, link, z, cV, cA, ny, rows, J, tangent)
+            _joint_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent)
         else:
-            _element_blocks(tree, work, link, z, cV, cA, ny, rows, J, tangent)
+            _element_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent)
     _closure_turns(tree, work, tangent)
     for k in range(work.own.size):
         tangent.slope[k], tangent.own[k] = work.slope[k], work.own[k]
@@ -138,8 +125,8 @@ def _geometry(tree, work, link, tangent):
 
 
 @merged
-def _joint_blocks(tree, work, link, z, cV, cA, ny, rows, J, tangent):
-    links, c = tree.links, tree.coordinates
+def _joint_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent):
+    links, c, rows, J = tree.links, tree.coordinates, blocks.rows, blocks.motion
     n, j, first = links.freedom[link], links.item[link], links.first[link]
     moving = not links.fixed[links.parent[link]]
     # All columns, of which those of a fixed start are left out.
@@ -181,8 +168,8 @@ def _joint_blocks(tree, work, link, z, cV, cA, ny, rows, J, tangent):
 
 
 @merged
-def _element_blocks(tree, work, link, z, cV, cA, ny, rows, J, tangent):
-    links, elements = tree.links, tree.elements
+def _element_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent):
+    links, elements, rows, J = tree.links, tree.elements, blocks.rows, blocks.motion
     n, item = links.freedom[link], links.item[link]
     moving = not links.fixed[links.parent[link]]
     e, actuators = tree.effort + elements.drive[item], elements.size[item, 3]
@@ -205,7 +192,7 @@ def _element_blocks(tree, work, link, z, cV, cA, ny, rows, J, tangent):
     if moving:
         for i in range(3):
             J[i, n + i] = 1.0
-    gradient = actuators_of(tangent, links, elements, link)
+    gradient = blocks.actuators
     for a in range(actuators):
         for c in range(n):
             total = 0.0
@@ -225,7 +212,7 @@ def _spread(a, n, out):
 
 @inner
 def _closure_turns(tree, work, tangent):
-    turned, gap = matrix(3, 3), np.empty(3)
+    turned, gap = matrix(3, 3), vector(3)
     for k in range(tree.closures.a.size):
         if tree.closures.rows[k] < 6:
             continue
@@ -234,10 +221,7 @@ def _closure_turns(tree, work, tangent):
             for j in range(3):
                 turned[i, j] = Ra[i, 0] * Rb[j, 0] + Ra[i, 1] * Rb[j, 1] + Ra[i, 2] * Rb[j, 2]
         logarithm(turned, gap)
-        T = inverse_left_tangent_so3(gap)
-        for i in range(3):
-            for j in range(3):
-                tangent.turn[k, i, j] = T[i, j]
+        inverse_tangent(gap, tangent.turn[k])
 
 
 # --- Moving between frames -----------------------------------------------------------------------
@@ -365,7 +349,7 @@ def multiply(tree, ny, tangent, dz, dr):
         if not moved[link]:
             continue
         offset_columns(tangent, link, ny, dy[links.parent[link]], start)
-        J = motion_columns(tangent, links, link, ny)
+        J = blocks_of(tree, tangent, link, ny).motion
         for i in range(ny):
             for c in range(n):
                 dy[link, i] += J[i, c] * dz[first + c]
@@ -375,7 +359,7 @@ def multiply(tree, ny, tangent, dz, dr):
         if not moved[link]:
             continue
         if not links.fixed[link]:
-            D = body_of(tangent, link, ny)
+            D = blocks_of(tree, tangent, link, ny).body
             for i in range(6):
                 for c in range(ny):
                     dl[link, i] += D[i, c] * dy[link, c]
@@ -386,7 +370,7 @@ def multiply(tree, ny, tangent, dz, dr):
             continue
         n, first = links.freedom[link], links.first[link]
         moving = not links.fixed[links.parent[link]]
-        rows = rows_of(tangent, links, link, ny)
+        rows, _, _, gradient = blocks_of(tree, tangent, link, ny)
         offset_columns(tangent, link, ny, dy[links.parent[link]], start)
         for i in range(n):
             total = 0.0
@@ -399,7 +383,6 @@ def multiply(tree, ny, tangent, dz, dr):
             dr[first + i] += total
         if links.kind[link] != JOINT:
             e = tree.effort + elements.drive[links.item[link]]
-            gradient = actuators_of(tangent, links, elements, link)
             for a in range(gradient.shape[0]):
                 for c in range(n):
                     dr[first + c] += gradient[a, c] * dz[e + a]

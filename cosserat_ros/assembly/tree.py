@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..laws.actuators import closure, Drives, Paths
-from ..numerics.arena import Arena, matrix, vector, view
+from ..numerics.arena import Arena, matrix, unowned, vector, view
 from ..numerics.kernels import call, inner, kernel, merged
 from ..numerics.rotations import cross
 from ..rod.discretisation import Element
@@ -338,6 +338,7 @@ def close(tree, work, z, r):
                 r[i] = z[i]
 
 
+@unowned
 @kernel
 def residual(tree, z, z_t, z_tt, work, r):
     """Write what must be zero to r (Z,)."""

@@ -1,4 +1,4 @@
-"""The compiled parts of the mechanics: motion of stations, lengths, many right sides at once."""
+"""The compiled parts of the mechanics: motion of stations, lengths, many linear solves at once."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engine.newton import apply_inverse, factorise
+from ..assembly.fronts import factorise, solve
+from ..assembly.tangent import differentiate
+from ..assembly.tree import residual
 from ..laws.actuators import lengths_and_gradients
-from ..numerics.kernels import inner, kernel
+from ..numerics.kernels import borrowed, call, inner, kernel, run
 from ..numerics.rotations import rotate
 from ..rod.kinematics import kinematics, turn_columns
+
+SOLVED, NOT_FINITE = -1, -2
+STATIC = 6  # variations of the motion of a frame
 
 
 class Station(NamedTuple):
@@ -125,28 +130,59 @@ def station_motion(d, base, q, station, offset, wanted):
 
 @kernel
 def actuator_lengths(d, paths, q):
-    """Return lengths and volumes (m,) of the actuators of a rod with amplitudes q (n,)."""
+    """Return lengths and volumes (m,) of a rod's actuators, and their slopes with q (m, n)."""
     xi = d.rest_strain.copy()
     for c in range(q.size):
         i = d.component[c]
         for k in range(xi.shape[0]):
             xi[k, i] += d.Phi[k, c] * q[c]
-    return lengths_and_gradients(paths, xi)[0]
+    lengths, density = lengths_and_gradients(paths, xi)
+    slopes = np.zeros((lengths.size, q.size))
+    for j in range(lengths.size):
+        for c in range(q.size):
+            i = d.component[c]
+            for k in range(xi.shape[0]):
+                slopes[j, c] += density[j, k, i] * d.Phi[k, c]
+    return lengths, slopes
 
 
 @kernel
-def solve_rows(tangent, moves, fresh, inverse, rows, out):
+def linear_solves(tree, work, tangent, fronts, code, z, still, fresh, rows, dy, out):
     """
-    Write the inverse of a tangent times each row of `rows` to `out`; return whether it is finite.
+    Write the inverse of the static tangent times the residual at z, and times further rows.
 
-    `inverse` is made anew if `fresh`, else it is used as it is.
+    Parameters
+    ----------
+    tree, work, tangent, fronts
+        Of the assembly; the last two are made anew if `fresh`, else used as they are.
+    code : Procedures
+    z, still : (Z,) float64
+        Unknowns; zeros.
+    fresh : bool
+    rows : (1 + m, Z) float64
+        The first is overwritten by the residual.
+    dy : (L, 18) float64
+        Room.
+    out : (1 + m, Z) float64
+        Overwritten.
+
+    Returns
+    -------
+    int
+        SOLVED, NOT_FINITE, or which link's block is singular.
+
     """
-    if fresh and not factorise(tangent, moves, inverse):
-        return False
+    tree, work = borrowed(tree), borrowed(work)
+    tangent, fronts = borrowed(tangent), borrowed(fronts)
+    run(residual, code.residual, (tree, z, still, still, work, rows[0]))
+    if fresh:
+        run(differentiate, code.differentiate, (tree, work, z, 0.0, 0.0, STATIC, tangent))
+        at = call(factorise, code.factorise, (tree, STATIC, tangent, fronts))
+        if at >= 0:
+            return at
     for i in range(rows.shape[0]):
-        apply_inverse(inverse, rows[i], 6 * moves, out[i])
-    for i in range(out.shape[0]):
+        run(solve, code.solve, (tree, STATIC, tangent, fronts, rows[i], dy, out[i]))
         for j in range(out.shape[1]):
             if not np.isfinite(out[i, j]):
-                return False
-    return True
+                return NOT_FINITE
+    return SOLVED

@@ -138,7 +138,7 @@ class Limits:
         if not j.size:
             return self._sides, Measured(np.zeros((0, z.size)), np.ones(0))
         _, by_length, by_u = self.values(u, self.mechanics.lengths(z))
-        gradient = by_length[j, None] * self.mechanics.length_gradients(j)
+        gradient = by_length[j, None] * self.mechanics.length_slopes(z)[j]
         row = gradient @ slope.T
         row[np.arange(j.size), j] += (by_u * self.box.scale)[j]
         size = np.linalg.norm(row, axis=1)

@@ -47,7 +47,7 @@ class Result(NamedTuple):
     orientation_errors: np.ndarray   # angle still missing, per target; 0 if free [rad]
     iterations: int
     message: str                     # why not; empty if converged and met
-    z: np.ndarray                    # unknowns of the equilibrium, see `engine.system`
+    z: np.ndarray                    # unknowns of the equilibrium, see `assembly.tree`
     R: np.ndarray                    # attitude that the turn of a platform in z is counted from
 
 
@@ -70,6 +70,7 @@ class InverseStatics:
         rods = self.sim.robot.rods.values()
         self.length = max(rod.length for rod in rods)
         self.mechanics = Mechanics(self.sim)
+        self._at_rest = self.mechanics.solver.saved()
         self._answers = Answers()
         self._stations: dict[tuple[int, float], Station] = {}
         self._sizes = self._measured()
@@ -97,10 +98,8 @@ class InverseStatics:
     def _rest(self) -> Start:
         """Return the robot at rest under its loads."""
         sim, before = self.sim, self.sim.snapshot()
-        wrench = sim.solver.system(sim.loads).platform.wrench
         try:
-            sim.solver.restore(sim.model.solver().saved())  # the platform too is where it was
-            sim.solver.load_platform(wrench)
+            sim.solver.restore(self._at_rest)  # the platform too is where it was
             sim.commands = {name: sim.rest_command(name) for name in sim.robot.actuators}
             sim.statics(dict.fromkeys(sim.robot.tendons, 'tension')
                         | dict.fromkeys(sim.robot.chambers, 'pressure'), from_rest=True)
@@ -109,11 +108,8 @@ class InverseStatics:
             sim.go_to(before)
 
     def _present(self) -> Start:
-        sim, mechanics = self.sim, self.mechanics
-        z, system = sim.solver.z.copy(), sim.system()
-        u = np.where(mechanics.leg, [sim.reached(name) for name in mechanics.names],
-                     z[mechanics.row])
-        return z, u, system.platform.R.copy()
+        solver = self.sim.solver
+        return solver.z.copy(), self.mechanics.actuation(solver.z), solver.attitude
 
     def _start(self, start: str, task: Task) -> Start:
         answer = self._answers.nearest(task) if start == 'last' else None
@@ -253,7 +249,7 @@ class InverseStatics:
         if not solution.converged:
             return found._replace(
                 met=False, converged=False, message=f'not verified: {solution.message}')
-        z, R = sim.solver.z.copy(), sim.system().platform.R.copy()
+        z, R = sim.solver.z.copy(), sim.solver.attitude
         distances, angles = task.missing(z, R)
         there = bool(distances.max() <= VERIFIED * self.length and angles.max() <= VERIFIED)
         met = there and stability(sim).stable
@@ -262,6 +258,7 @@ class InverseStatics:
             message = message or 'met, but effort may not be the least'
         return found._replace(met=met, position_errors=distances, orientation_errors=angles,
                               message=message, z=z, R=R)
+
     def _attempt(
         self, task: Task, limits: Limits, goal: str, damping: float, start: Start, how: str,
     ) -> tuple[Result, np.ndarray]:
@@ -304,11 +301,10 @@ class InverseStatics:
             message = FALLS
         elif not converged:
             message = 'ran out of steps' if not met else 'met, but effort may not be the least'
-        R = search.R
-        if self.sim.robot.platform is not None:
-            R = exp_so3(z[-3:]) @ R
-            z = z.copy()
-            z[-3:] = 0.0
+        R, turn = search.R, self.mechanics.solver.platform_places[3:]
+        if turn.size:
+            R, z = exp_so3(z[turn]) @ R, z.copy()
+            z[turn] = 0.0
         return Result(commands, bool(converged and stands), met, distances, angles,
                       search.iterations, message, z, R)
 
@@ -316,7 +312,7 @@ class InverseStatics:
         """Give the commands to a simulator, the own one by default, and put it there at rest."""
         sim = sim or self.sim
         sim.command(**result.commands)
-        sim.solver.go_to(result.z, result.R if sim.robot.platform is not None else None)
+        sim.solver.go_to(result.z, result.R)
         sim.statics()
 
 

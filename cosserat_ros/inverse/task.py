@@ -124,16 +124,17 @@ class Task:
             solver, i = self.sim.solver, aim.rod
             q = solver.q_places[i]
             p, R, own = _station_motion(
-                solver.rods[i], solver.bases[i], z[q], aim.station, aim.offset, wanted)
+                solver.rods[i], solver.base(i), z[q], aim.station, aim.offset, wanted)
             if wanted:
                 J[:, q] = own
             return p, R, J
-        R = exp_so3(z[-3:]) @ R
+        place, turn = np.split(self.sim.solver.platform_places, 2)
+        R = exp_so3(z[turn]) @ R
         arm = R @ aim.offset[:3, 3]
         if wanted:
-            J[3:, -3:] = left_tangent_so3(z[-3:])
-            J[:3, -6:-3], J[:3, -3:] = np.eye(3), -hat(arm) @ J[3:, -3:]
-        return z[-6:-3] + arm, R @ aim.offset[:3, :3], J
+            J[3:, turn] = left_tangent_so3(z[turn])
+            J[:3, place], J[:3, turn] = np.eye(3), -hat(arm) @ J[3:, turn]
+        return z[place] + arm, R @ aim.offset[:3, :3], J
 
     def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Return weighted errors, stacked; R as in `Result`."""

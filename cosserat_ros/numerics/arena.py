@@ -4,20 +4,24 @@ Room for the arrays that kernels make: an `Arena`, or the frame of the kernel it
 numba takes each array from the heap, and counts in it who uses it; for a small rod that takes as
 long as the arithmetic. Arrays of this module are neither taken nor counted. What is in an arena
 lasts until the arena is used anew from there on; what is `vector` or `matrix` lasts as long as the
-function that made it, which must not return it.
+function that made it, which must not return it. Kernels that have no others are `unowned`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.core.options import DefaultOptions
+from numba.extending import intrinsic, lower_builtin, overload, type_callable
 from numba.np.arrayobj import make_array, populate_array
 import numpy as np
 
 from .kernels import DISABLED
+
+F = TypeVar('F', bound=Callable)
 
 
 class Arena(NamedTuple):
@@ -25,6 +29,19 @@ class Arena(NamedTuple):
 
     data: np.ndarray  # (size,) float64
     used: np.ndarray  # (1,) int64, how much of it: set it back to use what is beyond anew
+
+
+def unowned(function: F) -> F:
+    """
+    Let a kernel, and all that it calls, not count who uses its arrays.
+
+    numba counts wherever a part of an array gets a name, by a call each. The kernel must not take
+    arrays from the heap; it cannot be compiled then.
+    """
+    if not DISABLED and hasattr(DefaultOptions, '_nrt'):  # a private option: slower without it
+        options: Any = function
+        options.targetoptions['_nrt'] = False
+    return function
 
 
 def arena(size: int) -> Arena:
@@ -119,34 +136,56 @@ def _is_none(room: Any) -> bool:
 
 @overload(empty)
 def _empty(room, shape):
-    if _is_none(room):
-        return lambda room, shape: np.empty(shape)
-
-    def take(room, shape):
-        first, size = room.used[0], 1
-        for n in shape:
-            size *= n
-        if first + size > room.data.size:
-            raise MemoryError('arena too small')
-        room.used[0] = first + size
-        return view(room.data, first, shape)
-
-    return take
+    return (lambda room, shape: np.empty(shape)) if _is_none(room) else None
 
 
 @overload(zeros)
 def _zeros(room, shape):
-    if _is_none(room):
-        return lambda room, shape: np.zeros(shape)
+    return (lambda room, shape: np.zeros(shape)) if _is_none(room) else None
 
-    def take(room, shape):
-        first = room.used[0]
-        array = empty(room, shape)
-        for i in range(first, room.used[0]):
-            room.data[i] = 0.0
-        return array
 
-    return take
+# From an arena, in place of the call: numba lets no function that is `unowned` return an array.
+
+@type_callable(empty)
+@type_callable(zeros)
+def _type_of_taken(context):
+    def typed(room, shape):
+        if isinstance(room, types.NamedTuple):
+            return types.Array(types.float64, len(shape), 'C')
+        return None
+
+    return typed
+
+
+@lower_builtin(empty, types.NamedTuple, types.BaseTuple)
+def _take(context, builder, signature, values):
+    return _taken(context, builder, signature, values)[0]
+
+
+@lower_builtin(zeros, types.NamedTuple, types.BaseTuple)
+def _take_zeros(context, builder, signature, values):
+    result, data, size = _taken(context, builder, signature, values)
+    cgutils.memset(builder, data, builder.mul(size, context.get_constant(types.intp, 8)), 0)
+    return result
+
+
+def _taken(context: Any, builder: Any, signature: Any, values: Any) -> tuple[Any, Any, Any]:
+    """Return the next array of an arena, with where it begins and how many numbers it has."""
+    data, used = (
+        make_array(kind)(context, builder, builder.extract_value(values[0], i))
+        for i, kind in enumerate(signature.args[0].types))
+    shape = cgutils.unpack_tuple(builder, values[1])
+    size = context.get_constant(types.intp, 1)
+    for n in shape:
+        size = builder.mul(size, n)
+    first = builder.load(used.data)
+    beyond = builder.add(first, size)
+    room = builder.extract_value(data.shape, 0)
+    with builder.if_then(builder.icmp_signed('>', beyond, room), likely=False):
+        context.call_conv.return_user_exc(builder, MemoryError, ('arena too small',))
+    builder.store(beyond, used.data)
+    begin = builder.gep(data.data, [first])
+    return _array(context, builder, signature.return_type, begin, shape), begin, size
 
 
 def _fresh(*shape):

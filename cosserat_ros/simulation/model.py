@@ -30,8 +30,10 @@ from .builder import assembly_of
 from .feeding import Feeding
 
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
-ITERATION_TIME = 1e-9   # [s] of one iteration per unknown^2 and node of a rod, as measured
-CHAIN_SHARE = 0.1       # of it that an exponential of the chain of rotations takes
+ELEMENT_TIME = 4e-9     # [s] of one iteration per node of an element and (modes + 18)^2
+COUPLING_TIME = 1e-9    # [s] likewise, per unknown^3 of a rod whose elements laws couple
+DENSE_TIME = 5e-9       # [s] likewise, per entry of the matrices of a whole rod
+CHAIN_SHARE = 0.1       # of a node's time that an exponential of the chain of rotations takes
 LONGEST_ITERATION = 1.0  # [s] by this estimate, that is allowed
 
 
@@ -101,16 +103,18 @@ class Model:
         return rods
 
     def _check_cost(self, elements: int) -> None:
-        """Raise if a solve would take too long: its cost grows with the cube of the elements."""
+        """Raise if a solve would take too long, by an estimate."""
         modes, rods = self.modes, len(self.names)
-        per_element = sum(modes.counts)
-        nodes = elements * modes.nodes_per_element
-        chain = 2 * modes.substeps * (nodes + elements)
-        time = ITERATION_TIME * rods * (elements * per_element) ** 2 * (
+        per_element, nodes = sum(modes.counts), modes.nodes_per_element
+        chain = 2 * modes.substeps * (nodes + 1)
+        time = rods * elements * ELEMENT_TIME * (per_element + 18) ** 2 * (
             nodes + CHAIN_SHARE * chain)
+        unknowns = elements * per_element
+        time += len(self._coupled()) * COUPLING_TIME * unknowns ** 3
+        time += rods * DENSE_TIME * unknowns * (elements * (nodes + chain) + 2 * unknowns)
         if time > LONGEST_ITERATION:
             raise InvalidModel(
-                'modes', f'{per_element} modes and {modes.nodes_per_element} nodes on each of '
+                'modes', f'{per_element} modes and {nodes} nodes on each of '
                 f'{elements} elements of {rods} rod{"s" if rods > 1 else ""}: {time:.2g} s',
                 'fewer modes, nodes, substeps or elements: one iteration may take '
                 f'{LONGEST_ITERATION:g} s by estimate')

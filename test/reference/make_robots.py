@@ -36,14 +36,16 @@ def variants():
     return robots
 
 
-def command(sim, rng):
-    """Give random commands that any of the robots can follow."""
+def command(sim, rng, part=1.0):
+    """Give random commands that any of the robots can follow; changed by a part of that."""
     for key, actuator in sim.robot.actuators.items():
         rest = sim.rest_command(key)
         least, most = actuator.bounds
         top = min(most, rest + 0.02) if sim.robot.legs else min(
             most, 3.0 if rest == 0.0 else rest)
-        sim.commands[key] = float(np.clip(rest + 0.3 * rng.random() * (top - rest), least, most))
+        wanted = rest + 0.3 * rng.random() * (top - rest)
+        sim.commands[key] = float(np.clip(
+            sim.commands[key] + part * (wanted - sim.commands[key]), least, most))
 
 
 def told(sim):
@@ -69,7 +71,7 @@ def run(robot):
         stable.append([found.margin, found.ways, found.squared_frequency])
     sim.set_wrench(np.zeros(6))
     for _ in range(8):
-        command(sim, rng)
+        command(sim, rng, 0.1)  # gently: a violent step has several solutions
         assert sim.step(STEP).converged
         instants.append(told(sim))
     return {'stability': np.array(stable), **{

@@ -1,1 +1,0 @@
-"""Rods of equal size and one platform: the solver of robots."""
