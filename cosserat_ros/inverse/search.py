@@ -95,6 +95,7 @@ class Search:
         self.scale, self.kind, self.commands = sizes
         self.aim, self.R = aim, R
         self._pull, self._still = self.scale / self.kind, np.zeros(aim.size)
+        self._weight = mechanics.scale ** 2
         self.iterations = 0
 
     # --- Points and steps ---
@@ -176,9 +177,10 @@ class Search:
         The trail is of whole steps since the linearisation: Broyden's update, the good one
         (Deuflhard 2011, Newton Methods for Nonlinear Problems, section 2.1.4).
         """
-        x, dz, weight = step.x, step.dz, self.mechanics.scale ** 2
+        x, dz = step.x, step.dz
         for i, before in enumerate(trail):
-            along = float((weight * before.dz) @ dz / ((weight * before.dz) @ before.dz))
+            weighted = self._weight * before.dz
+            along = float((weighted @ dz) / (weighted @ before.dz))
             if i + 1 < len(trail):
                 x, dz = x + along * trail[i + 1].x, dz + along * trail[i + 1].dz
             elif abs(along) < 0.5:

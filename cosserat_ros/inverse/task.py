@@ -20,6 +20,7 @@ from .compiled import body_motion, Station, station_motion
 HERE = np.eye(4)
 HEAVIEST = 1e9  # [-] that a target may count: more is a mistake
 MOST_STATIONS = 64  # that are kept from task to task
+SKEWED = 1e-6  # that the product of a rotation with its transpose may differ from 1
 
 _station_motion, _body_motion = Direct(station_motion), Direct(body_motion)
 
@@ -186,7 +187,7 @@ def _checked_rotation(field: str, rotation: Any) -> np.ndarray | None:
         array = np.array(rotation, dtype=float)
     except (TypeError, ValueError):
         array = np.zeros(0)
-    if (array.shape != (3, 3) or not np.allclose(array @ array.T, np.eye(3), atol=1e-6)
+    if (array.shape != (3, 3) or not (np.abs(array @ array.T - np.eye(3)) <= SKEWED).all()
             or np.linalg.det(array) < 0.0):
         raise InvalidModel(field, rotation, 'a rotation matrix, 3 x 3')
     U, _, Vt = np.linalg.svd(array)
