@@ -7,6 +7,7 @@ import pytest
 from test_assembly import is_regular
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, pose, RigidBody, RodPart
+from cosserat_ros.assembly.continuation import as_equilibrium, inputs, take, unloaded
 from cosserat_ros.assembly.joint_kinds import JointKind
 from cosserat_ros.assembly.one_rod import RodSolver
 from cosserat_ros.assembly.state import at_rest, follow_twist
@@ -44,8 +45,24 @@ def actuated(kind):
 
 
 @pytest.mark.parametrize('kind', [LENGTH, GAS])
+def test_continuation_begins_at_an_equilibrium(kind):
+    """At rest without loads, by commands and by where the tip is held."""
+    solver, drives, _, far = actuated(kind)
+    solver.load(solver.no_loads()._replace(gravity=GRAVITY))
+    solver.drive(drives._replace(command=far))
+    R = exp_so3(np.array([0.4, -0.9, 0.2]))
+    solver.hold_tip(R, [0.12, 0.08, 0.17], JointKind('universal'))
+    rest, still = np.zeros((2, solver.Z))
+    assert np.abs(solver.residual(rest, still, still)).max() > 0.1
+    initial = as_equilibrium(
+        solver.tree, solver.refresh(), rest, unloaded(inputs(solver.tree)))
+    take(solver.tree, initial)
+    assert_allclose(solver.residual(rest, still, still), 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize('kind', [LENGTH, GAS])
 def test_commands_are_led_from_where_the_rod_is_in_equilibrium(kind):
-    """Beginning at 0, a tendon would have no length, and a chamber a vacuum."""
+    """Beginning at 0, a tendon would have no length."""
     solver, drives, near, far = actuated(kind)
     solver.load(solver.no_loads()._replace(gravity=GRAVITY))
     solver.drive(drives._replace(command=far))
