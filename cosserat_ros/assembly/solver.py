@@ -103,6 +103,8 @@ class AssemblySolver(ConsistentState):
     MOST_ITERATIONS = 150  # of one solve
     LEAST_FRACTION = 1e-3  # of a load or of a time step, below which we give up
 
+    _newton, _hits = Direct(newton), Direct(_hits)
+
     def __init__(
         self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
         lengths: np.ndarray, scheme: Scheme = SCHEMES['generalised_alpha'],
@@ -114,7 +116,6 @@ class AssemblySolver(ConsistentState):
         self._equilibrium: Inputs | None = None  # of the present state, while it is one
         self._impact_steps = 0                   # steps that backward Euler has still to make
         self._momenta: list[Momentum] | None = None
-        self._newton, self._hits = Direct(newton), Direct(_hits)
 
     # --- Its state ---
 
@@ -152,7 +153,7 @@ class AssemblySolver(ConsistentState):
             min(self.tolerance, STATIC_TOLERANCE) if statics else self.tolerance,
             self.MOST_ITERATIONS, LARGEST_UPDATE)
         ending = _Ending(*self._newton(
-            self.tree, self.work, self.tangent, self.fronts, self._addresses or self._code(), past,
+            self.tree, self.work, self.tangent, self.fronts, self._code(), past,
             rule, stop, ny, known))
         self._ny, self._fronts_ny = 0, ny
         if ending.status == CONVERGED:

@@ -89,6 +89,12 @@ class AssemblyState:
 
     """
 
+    # Arrays of all assemblies have the same types: what is found of compiled code is shared.
+    _addresses: Procedures | None = None
+    _residual, _linearise, _factorise = Direct(residual), Direct(linearise), Direct(factorise)
+    _solve_rows, _sum_masses = Direct(solve_rows), Direct(sum_masses)
+    _recentre_turns = Direct(_recentre)
+
     def __init__(
         self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
         lengths: np.ndarray,
@@ -113,10 +119,6 @@ class AssemblyState:
         self._turning = tree.links.item[turning]
         self._turns = tree.links.first[turning] + tree.joints.slides[self._turning]
         self._floating = floating(tree)
-        self._addresses: Procedures | None = None
-        self._residual, self._linearise = Direct(residual), Direct(linearise)
-        self._solve_rows, self._sum_masses = Direct(solve_rows), Direct(sum_masses)
-        self._recentre_turns, self._factorise = Direct(_recentre), Direct(factorise)
         self._sums = no_sums()
 
     def _scales(self, lengths: np.ndarray) -> np.ndarray:
@@ -274,14 +276,14 @@ class AssemblyState:
 
     def _code(self) -> Procedures:
         """Return the addresses of compiled sweeps, compiled if need be."""
-        if self._addresses is None:
+        if AssemblyState._addresses is None:
             tree, work, z, dy = self.tree, self.work, np.zeros(self.Z), np.zeros((1, 18))
-            self._addresses = Procedures(
+            AssemblyState._addresses = Procedures(
                 address(residual, tree, z, z, z, work, z),
                 address(differentiate, tree, work, z, 0.0, 0.0, 6, self.tangent),
                 address(factorise, tree, 6, self.tangent, self.fronts),
                 address(solve, tree, 6, self.tangent, self.fronts, z, dy, z))
-        return self._addresses
+        return AssemblyState._addresses
 
     # --- Balances ---
 

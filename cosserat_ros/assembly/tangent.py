@@ -50,7 +50,7 @@ class Tangent(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The blocks of one link; own columns come first, those of a start that cannot move are not."""
+    """The blocks of one link, own columns first; a start that cannot move has none."""
 
     rows: np.ndarray       # (n [+ 6], n [+ ny]) [K F; E D]
     motion: np.ndarray     # (ny, n [+ ny]) [B A]
@@ -287,34 +287,36 @@ def _multiply_couplings(tree, tangent, dz, dr):
                 dr[first + i] += K[i, j] * dz[first + j]
 
 
-@kernel
-def multiply(tree, ny, tangent, dz, dr):
-    """Write the tangent times dz (Z,) to dr (Z,)."""
-    links, elements, closures = tree.links, tree.elements, tree.closures
-    L = links.kind.size
-    dy, dl = np.zeros((L, 18)), np.zeros((L, 6))
-    start, along, own = np.zeros(18), np.zeros(6), np.zeros(6)
-    dr[:] = 0.0
-    for link in range(L):
-        if links.kind[link] == ROOT:
-            continue
-        n, first = links.freedom[link], links.first[link]
-        moving = not links.fixed[links.parent[link]]
-        offset_columns(tangent, link, ny, dy[links.parent[link]], start)
-        J = blocks_of(tree, tangent, link, ny).motion
-        for i in range(ny):
-            for c in range(n):
-                dy[link, i] += J[i, c] * dz[first + c]
-            for c in range(ny if moving else 0):
-                dy[link, i] += J[i, n + c] * start[c]
-    for link in range(L):
-        if not links.fixed[link]:
-            D = blocks_of(tree, tangent, link, ny).body
-            for i in range(6):
-                for c in range(ny):
-                    dl[link, i] += D[i, c] * dy[link, c]
+@inner
+def _any(a, first, count):
+    """Return whether some of these numbers are not zero."""
+    for i in range(first, first + count):
+        if a[i] != 0.0:
+            return True
+    return False
+
+
+@inner
+def _pulled(tree, dz, out):
+    """Write which links are elements whose actuators' efforts vary."""
+    for link in range(out.size):
+        out[link] = False
+        if tree.links.kind[link] != JOINT and tree.links.kind[link] != ROOT:
+            item = tree.links.item[link]
+            out[link] = _any(
+                dz, tree.effort + tree.elements.drive[item], tree.elements.size[item, 3])
+
+
+@inner
+def _multiply_closures(tree, tangent, dz, dy, dl, moved, pulled, dr):
+    """Write the closures' rows of dr, and add their reactions to the wrenches dl (L, 6)."""
+    closures = tree.closures
     for k in range(closures.a.size):
         a, b, first = closures.a[k], closures.b[k], closures.first[k]
+        varied = _any(dz, first, closures.rows[k])
+        pulled[a], pulled[b] = pulled[a] or varied, pulled[b] or varied
+        if not (varied or moved[a] or moved[b]):
+            continue
         for i in range(closures.rows[k]):
             dl[a, i] += dz[first + i]
             dl[b, i] -= dz[first + i]
@@ -326,14 +328,49 @@ def multiply(tree, ny, tangent, dz, dr):
                                       - tangent.turn[k, j, i - 3] * dy[b, 3 + j])
             if tree.free[first + i]:
                 dr[first + i] = dz[first + i]
-    _multiply_couplings(tree, tangent, dz, dr)
-    for link in range(L - 1, 0, -1):
+
+
+@kernel
+def multiply(tree, ny, tangent, dz, dr):
+    """Write the tangent times dz (Z,) to dr (Z,); quick where little of dz is not zero."""
+    links, elements = tree.links, tree.elements
+    L = links.kind.size
+    moved, pulled = np.zeros(L, dtype=np.bool_), np.zeros(L, dtype=np.bool_)
+    _pulled(tree, dz, pulled)
+    dy, dl = np.zeros((L, 18)), np.zeros((L, 6))
+    start, along, own = np.zeros(18), np.zeros(6), np.zeros(6)
+    dr[:] = 0.0
+    for link in range(L):
         if links.kind[link] == ROOT:
             continue
         n, first = links.freedom[link], links.first[link]
         moving = not links.fixed[links.parent[link]]
-        blocks = blocks_of(tree, tangent, link, ny)
-        rows = blocks.rows
+        moved[link] = moved[links.parent[link]] or _any(dz, first, n)
+        if not moved[link]:
+            continue
+        offset_columns(tangent, link, ny, dy[links.parent[link]], start)
+        J = blocks_of(tree, tangent, link, ny).motion
+        for i in range(ny):
+            for c in range(n):
+                dy[link, i] += J[i, c] * dz[first + c]
+            for c in range(ny if moving else 0):
+                dy[link, i] += J[i, n + c] * start[c]
+    for link in range(L):
+        if not moved[link]:
+            continue
+        if not links.fixed[link]:
+            D = blocks_of(tree, tangent, link, ny).body
+            for i in range(6):
+                for c in range(ny):
+                    dl[link, i] += D[i, c] * dy[link, c]
+    _multiply_closures(tree, tangent, dz, dy, dl, moved, pulled, dr)
+    _multiply_couplings(tree, tangent, dz, dr)
+    for link in range(L - 1, 0, -1):
+        if links.kind[link] == ROOT or not (moved[link] or pulled[link]):
+            continue
+        n, first = links.freedom[link], links.first[link]
+        moving = not links.fixed[links.parent[link]]
+        rows, _, _, gradient = blocks_of(tree, tangent, link, ny)
         offset_columns(tangent, link, ny, dy[links.parent[link]], start)
         for i in range(n):
             total = 0.0
@@ -346,7 +383,6 @@ def multiply(tree, ny, tangent, dz, dr):
             dr[first + i] += total
         if links.kind[link] != JOINT:
             e = tree.effort + elements.drive[links.item[link]]
-            gradient = blocks.actuators
             for a in range(gradient.shape[0]):
                 for c in range(n):
                     dr[first + c] += gradient[a, c] * dz[e + a]
@@ -364,3 +400,4 @@ def multiply(tree, ny, tangent, dz, dr):
                 for c in range(ny):
                     own[i] += rows[n + i, n + c] * start[c]
             add_passed(tangent, link, own, dy[links.parent[link]], dl[links.parent[link]])
+            pulled[links.parent[link]] = True
