@@ -128,7 +128,8 @@ class Task:
             if wanted:
                 J[:, q] = own
             return p, R, J
-        place, turn = np.split(self.sim.solver.platform_places, 2)
+        places = self.sim.solver.platform_places
+        place, turn = places[:3], places[3:]
         R = exp_so3(z[turn]) @ R
         arm = R @ aim.offset[:3, 3]
         if wanted:
