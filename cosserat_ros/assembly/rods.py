@@ -121,9 +121,13 @@ class RodsSolver(AssemblySolver):
         """Return loads that are all zero, stacked, to be replaced."""
         return stack([no_loads(d.s.size, d.W.shape[0]) for d in self.rods])
 
+    def _stacked_loads(self, loads: Loads) -> Loads:
+        """Return loads for all rods, of the shapes that they must have."""
+        return as_expected(loads, self._none)
+
     def load(self, loads: Loads) -> None:
         """Let stacked loads act, from now on, and carry their bodies; gravity is that of all."""
-        loads = as_expected(loads, self._none)
+        loads = self._stacked_loads(loads)
         data, at, b = self.tree.elements.loads, self._places, self.tree.bodies
         data[at.line_force], data[at.line_moment] = loads.line_force, loads.line_moment
         data[at.square_drag] = loads.square_drag[:, None]
