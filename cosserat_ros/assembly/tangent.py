@@ -50,7 +50,7 @@ class Tangent(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The blocks of one link; own columns come first, those of a start that cannot move are not."""
+    """The blocks of one link, own columns first; of a start that is fixed there are none."""
 
     rows: np.ndarray       # (n [+ 6], n [+ ny]) [K F; E D]
     motion: np.ndarray     # (ny, n [+ ny]) [B A]
@@ -332,8 +332,7 @@ def multiply(tree, ny, tangent, dz, dr):
             continue
         n, first = links.freedom[link], links.first[link]
         moving = not links.fixed[links.parent[link]]
-        blocks = blocks_of(tree, tangent, link, ny)
-        rows = blocks.rows
+        rows, _, _, gradient = blocks_of(tree, tangent, link, ny)
         offset_columns(tangent, link, ny, dy[links.parent[link]], start)
         for i in range(n):
             total = 0.0
@@ -346,7 +345,6 @@ def multiply(tree, ny, tangent, dz, dr):
             dr[first + i] += total
         if links.kind[link] != JOINT:
             e = tree.effort + elements.drive[links.item[link]]
-            gradient = blocks.actuators
             for a in range(gradient.shape[0]):
                 for c in range(n):
                     dr[first + c] += gradient[a, c] * dz[e + a]
