@@ -10,9 +10,10 @@ from ..assembly.fronts import factorise, solve
 from ..assembly.tangent import differentiate
 from ..assembly.tree import residual
 from ..laws.actuators import lengths_and_gradients
+from ..numerics.arena import matrix, vector
 from ..numerics.kernels import borrowed, call, inner, kernel, run
-from ..numerics.rotations import rotate
-from ..rod.kinematics import kinematics, turn_columns
+from ..numerics.rotations import coefficients, rotate, tangent_and_slope
+from ..rod.kinematics import free_base, kinematics, turn_columns
 
 SOLVED, NOT_FINITE = -1, -2
 STATIC = 6  # variations of the motion of a frame
@@ -126,6 +127,42 @@ def station_motion(d, base, q, station, offset, wanted):
     _turn(station, x.Rc, psi, R, J)
     _offset(offset, p, R, J)
     return p, R, J
+
+
+@kernel
+def body_motion(R, y, offset, wanted):
+    """
+    Return position (3,) and rotation (3, 3) of a frame on a free body, and their motion.
+
+    Parameters
+    ----------
+    R : (3, 3) float64
+        Attitude that the body's turn is counted from.
+    y : (6,) float64
+        Its coordinates: position, and turn as a rotation vector, world frame.
+    offset : (4, 4) float64
+        From the body's frame to this one.
+    wanted : bool
+        Whether the motion is; J is else without columns.
+
+    Returns
+    -------
+    p, R, J : arrays
+        J (6, 6): of position and of rotation (world frame), with y.
+
+    """
+    body = free_base(R, y, np.zeros(6), np.zeros(6))
+    n = 6 if wanted else 0
+    J = np.zeros((6, n))
+    c, T, slope = vector(8), matrix(3, 3), matrix(3, 3)
+    coefficients(y[3:], c)
+    tangent_and_slope(y[3:], c, y[3:], T, slope)
+    for i in range(n // 2):
+        J[i, i] = 1.0
+        for j in range(3):
+            J[3 + i, 3 + j] = T[i, j]
+    _offset(offset, body.p, body.R, J)
+    return body.p, body.R, J
 
 
 @kernel

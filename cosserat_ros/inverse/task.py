@@ -12,16 +12,16 @@ from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number, check_vector, FARTHEST
 from ..description.parts import Pose
 from ..numerics.kernels import Direct
-from ..numerics.lie import exp_so3, hat, inverse_left_tangent_so3, left_tangent_so3, log_so3
+from ..numerics.lie import inverse_left_tangent_so3, log_so3
 from ..rod.stations import Stations
 from ..simulation.simulator import Simulator
-from .compiled import Station, station_motion
+from .compiled import body_motion, Station, station_motion
 
 HERE = np.eye(4)
 HEAVIEST = 1e9  # [-] that a target may count: more is a mistake
 MOST_STATIONS = 64  # that are kept from task to task
 
-_station_motion = Direct(station_motion)
+_station_motion, _body_motion = Direct(station_motion), Direct(body_motion)
 
 
 class Target(NamedTuple):
@@ -119,23 +119,17 @@ class Task:
         self, aim: _Aim, z: np.ndarray, R: np.ndarray, wanted: bool,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return position, rotation and, if wanted, motion with z (6, unknowns) of an aim."""
-        J = np.zeros((6, z.size if wanted else 0))
-        if aim.station is not None:
-            solver, i = self.sim.solver, aim.rod
-            q = solver.q_places[i]
+        solver, J = self.sim.solver, np.zeros((6, z.size if wanted else 0))
+        if aim.station is None:
+            at = solver.platform_places
+            p, R, own = _body_motion(R, z[at], aim.offset, wanted)
+        else:
+            at = solver.q_places[aim.rod]
             p, R, own = _station_motion(
-                solver.rods[i], solver.base(i), z[q], aim.station, aim.offset, wanted)
-            if wanted:
-                J[:, q] = own
-            return p, R, J
-        places = self.sim.solver.platform_places
-        place, turn = places[:3], places[3:]
-        R = exp_so3(z[turn]) @ R
-        arm = R @ aim.offset[:3, 3]
+                solver.rods[aim.rod], solver.base(aim.rod), z[at], aim.station, aim.offset, wanted)
         if wanted:
-            J[3:, turn] = left_tangent_so3(z[turn])
-            J[:3, place], J[:3, turn] = np.eye(3), -hat(arm) @ J[3:, turn]
-        return z[place] + arm, R @ aim.offset[:3, :3], J
+            J[:, at] = own
+        return p, R, J
 
     def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Return weighted errors, stacked; R as in `Result`."""
