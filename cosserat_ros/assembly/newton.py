@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.arena import empty
+from ..numerics.arena import empty, unowned
 from ..numerics.kernels import borrowed, call, inner, kernel, run
 from .fronts import factorise, solve
 from .tangent import differentiate
@@ -163,8 +163,9 @@ def newton_size(Z: int, links: int) -> int:
     return (7 + BROYDEN_UPDATES) * Z + BROYDEN_UPDATES + 18 * links
 
 
+@unowned
 @kernel
-def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
+def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
     """
     Go to the next instant.
 
@@ -184,11 +185,13 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
     stop : Stop
     ny : int
         18; 6 in statics.
+    known : bool
+        Whether the fronts are those of an earlier tangent that may do.
+    now : (6, Z) float64
+        Overwritten by the history at the new instant, if that is found.
 
     Returns
     -------
-    now : (6, Z) float64
-        History at the new instant; the old one if there is none.
     status, iterations : int
     size, worst : float
         Of the last update, and of the residual before it.
@@ -201,7 +204,7 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
     scale, n, room = stop.scale, past.shape[1], work.room
     cV, cA = rule.new[0], rule.new[1]
     room.used[0] = 0
-    now, h = np.empty(past.shape), empty(room, (3, n))
+    h = empty(room, (3, n))
     good, r, step, dz = (
         empty(room, (n,)), empty(room, (n,)), empty(room, (n,)), empty(room, (n,)))
     dy = empty(room, (tree.links.kind.size, 18))
@@ -233,17 +236,17 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
         fresh = not known
         if fresh:
             if not np.isfinite(worst):
-                return past, NOT_FINITE, iteration, size, worst, -1
+                return NOT_FINITE, iteration, size, worst, -1
             run(differentiate, code.differentiate, (tree, work, z, cV, cA, ny, tangent))
             at = call(factorise, code.factorise, (tree, ny, tangent, fronts))
             if at >= 0:
-                return past, SINGULAR, iteration, size, worst, at
+                return SINGULAR, iteration, size, worst, at
             run(solve, code.solve, (tree, ny, tangent, fronts, r, dy, step))
             size = _size(step, scale)
             known = size < REUSE_TANGENT_BELOW
             made = 0
         if not np.isfinite(size):
-            return past, NOT_FINITE, iteration, size, worst, -1
+            return NOT_FINITE, iteration, size, worst, -1
         shortened = min(1.0, stop.reach / size) if size > 0.0 else 1.0
         for i in range(n):
             good[i], dz[i] = z[i], step[i]
@@ -253,5 +256,5 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
         stagnant = size < ROUNDING_BELOW * stop.tolerance and not size < 0.5 * previous
         if _part_left(fresh, iteration == 1, size, previous) * size < stop.tolerance or stagnant:
             _finish(past, rule, h, stop.moves, now)
-            return now, CONVERGED, iteration, size, worst, -1
-    return past, RUNNING_OUT, stop.most, size, worst, -1
+            return CONVERGED, iteration, size, worst, -1
+    return RUNNING_OUT, stop.most, size, worst, -1
