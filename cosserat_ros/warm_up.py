@@ -91,7 +91,7 @@ def _compile_tangent() -> None:
 def _compile_newton() -> None:
     a = _arguments()
     compiled(newton, a.tree, a.work, a.tangent, a.fronts, a.code, begin(a.z, a.z, a.z), STILL,
-             Stop(a.z, a.z > 0.0, 1e-6, 1, 1.0), 6, False)
+             Stop(a.z, a.z > 0.0, 1e-6, 1, 1.0), 6, False, a.rows)
     compiled(linear_solves, a.tree, a.work, a.tangent, a.fronts, a.code, a.z, a.z, True, a.rows,
              a.rows, a.rows)
 

@@ -4,8 +4,10 @@ from assemblies import random_solver, soft_rod, stir
 import numpy as np
 from numpy.testing import assert_allclose
 import pytest
+from test_assembly import is_regular
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, pose, RigidBody, RodPart
+from cosserat_ros.assembly.continuation import as_equilibrium, inputs, take, unloaded
 from cosserat_ros.assembly.joint_kinds import JointKind
 from cosserat_ros.assembly.one_rod import RodSolver
 from cosserat_ros.assembly.state import at_rest, follow_twist
@@ -16,10 +18,10 @@ from cosserat_ros.rod.discretisation import discretise
 from cosserat_ros.rod.kinematics import Base
 
 D = discretise(soft_rod(), StrainModes(1, 1, 1, 4, 4, 2))
-GRAVITY = np.array([0.0, 1.0, -9.81])
+GRAVITY = np.array([0.0, 0.2, -1.0])
 
 
-def impatient(solver, most=5):
+def impatient(solver, most=8):
     """Give up soon, so that the way is divided."""
     solver.MOST_ITERATIONS = most
     return solver
@@ -43,18 +45,34 @@ def actuated(kind):
 
 
 @pytest.mark.parametrize('kind', [LENGTH, GAS])
+def test_continuation_begins_at_an_equilibrium(kind):
+    """At rest without loads, by commands and by where the tip is held."""
+    solver, drives, _, far = actuated(kind)
+    solver.load(solver.no_loads()._replace(gravity=GRAVITY))
+    solver.drive(drives._replace(command=far))
+    R = exp_so3(np.array([0.4, -0.9, 0.2]))
+    solver.hold_tip(R, [0.12, 0.08, 0.17], JointKind('universal'))
+    rest, still = np.zeros((2, solver.Z))
+    assert np.abs(solver.residual(rest, still, still)).max() > 0.1
+    initial = as_equilibrium(
+        solver.tree, solver.refresh(), rest, unloaded(inputs(solver.tree)))
+    take(solver.tree, initial)
+    assert_allclose(solver.residual(rest, still, still), 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize('kind', [LENGTH, GAS])
 def test_commands_are_led_from_where_the_rod_is_in_equilibrium(kind):
-    """Beginning at 0, a tendon would have no length, and a chamber a vacuum."""
+    """Beginning at 0, a tendon would have no length."""
     solver, drives, near, far = actuated(kind)
     solver.load(solver.no_loads()._replace(gravity=GRAVITY))
     solver.drive(drives._replace(command=far))
-    solution = impatient(solver).statics()
+    solution = impatient(solver, 4).statics()
     assert solution.converged and solution.parts > 1, solution.message
     steady, *_ = actuated(kind)
     steady.load(steady.no_loads()._replace(gravity=GRAVITY))
     for part in np.linspace(0.0, 1.0, 20):
         steady.drive(drives._replace(command=(1.0 - part) * near + part * far))
-        assert steady.statics().parts == 1
+        assert steady.statics().converged
     assert_allclose(solver.z, steady.z, rtol=1e-7, atol=1e-9)
     assert_allclose(solver.tree.drives.command, far, rtol=0, atol=0)  # and what is told stays
 
@@ -64,7 +82,8 @@ def test_commands_are_led_from_where_the_rod_is_in_equilibrium(kind):
 def test_a_held_tip_is_led_from_where_it_is(kind):
     R, p = exp_so3(np.array([0.4, -0.9, 0.2])), np.array([0.12, 0.08, 0.17])
     solver = RodSolver(D)
-    assert solver.statics().converged
+    solver.load(solver.no_loads()._replace(gravity=np.array([2.0, 1.0, -1.0])))
+    assert solver.statics().converged  # bent: it knows where to go when it is pushed
     solver.hold_tip(R, p, kind)
     solution = impatient(solver).statics()
     assert solution.converged and solution.parts > 1, solution.message
@@ -127,7 +146,7 @@ def test_the_statics_of_a_free_rod_hold_its_base_and_leave_it_free():
     assert_allclose(free.base().R, base.R, rtol=0, atol=1e-15)
     assert not free.z_t.any()
     assert free.step(1e-2).converged
-    assert free.base().p_t @ GRAVITY > 0.0  # it falls
+    assert free.momentum()[:3] @ GRAVITY > 0.0  # it falls
 
 
 # --- Roots that move -----------------------------------------------------------------------------
@@ -169,10 +188,10 @@ def test_what_is_saved_has_the_motion_of_roots():
         assert solver.step(4e-3).converged
     saved, ends = solver.saved(), []
     for _ in range(2):
+        solver.restore(saved)
         for _ in range(5):
             assert solver.step(4e-3).converged
         ends.append((solver.z.copy(), solver.tree.roots.p[cart].copy(), solver.time))
-        solver.restore(saved)
     for first, second in zip(*ends):
         assert_allclose(first, second, rtol=0, atol=0)
     # A step that fails leaves roots where they were.
@@ -197,13 +216,15 @@ def test_statics_put_roots_at_rest():
 @pytest.mark.parametrize('number', range(12))
 def test_columns_are_solved_as_by_the_dense_tangent(number):
     rng = np.random.default_rng(number)
-    solver = random_solver(rng, loops=number % 3)
+    while not (solver := random_solver(rng, loops=number % 3)).close():
+        pass  # a loop that is held more often than it can move
     instant, columns = stir(rng, solver), rng.normal(size=(solver.Z, 4))
     _, K = solver.jacobian(*instant, 300.0, 5e4)
+    assert is_regular(K)
     x = solver.solve_columns(columns)
     assert x is not None
     size = np.abs(K) @ np.abs(x)
-    assert (np.abs(K @ x - columns) < 1e-7 * (size + np.abs(columns))).all()
+    assert np.abs(K @ x - columns).max() <= 1e-9 * size.max()
 
 
 def test_columns_of_what_nothing_holds_have_no_solution():

@@ -92,7 +92,7 @@ def check(path, data):
     except CosseratError as error:
         assert str(error)
         return None
-    sim.solver.MOST, sim.solver.LEAST_FRACTION = 25, 0.1  # give up early, to try more
+    sim.solver.MOST_ITERATIONS, sim.solver.LEAST_FRACTION = 25, 0.1  # give up early, to try more
     for solve in (sim.statics, sim.step, sim.step):
         solution = solve()
         assert np.isfinite(solution.z).all()

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-import cosserat_ros.kernels
+import cosserat_ros.numerics.kernels
 
-CALLEE = 'from kernels import kernel\n\n\n@kernel\ndef f(x):\n    return x + {}\n'
+CALLEE = 'from numerics.kernels import kernel\n\n\n@kernel\ndef f(x):\n    return x + {}\n'
 CALLER = """\
 from callee import f
-from kernels import kernel
+from numerics.kernels import kernel
 
 
 @kernel
@@ -29,7 +29,9 @@ if __name__ == '__main__':
 @pytest.fixture
 def library(tmp_path):
     """Make a folder of two modules, of which one calls the other's kernel."""
-    shutil.copy(Path(cosserat_ros.numerics.kernels.__file__).resolve(), tmp_path / 'kernels.py')
+    (tmp_path / 'numerics').mkdir()
+    shutil.copy(Path(cosserat_ros.numerics.kernels.__file__).resolve(),
+                tmp_path / 'numerics' / 'kernels.py')
     (tmp_path / 'callee.py').write_text(CALLEE.format('1.0'))
     (tmp_path / 'caller.py').write_text(CALLER)
     return tmp_path

@@ -147,28 +147,27 @@ def move(d, paths, start, end, q, q_t, q_tt, x):
 @inner
 def _expand(d, q, q_t, q_tt, x):
     """Write strain at the nodes and exponents of the chain, with their rates."""
-    n = q.size
-    bending = 0  # modes are in the order of their components
-    while bending < n and d.component[bending] < 3:
-        bending += 1
-    for k in range(x.xi.shape[0]):
-        xi, xi_t, xi_tt = x.xi[k], x.xi_t[k], x.xi_tt[k]
-        for i in range(6):
-            xi[i], xi_t[i], xi_tt[i] = d.rest_strain[k, i], 0.0, 0.0
-        for c in range(n):
-            i, value = d.component[c], d.Phi[k, c]
-            xi[i] += value * q[c]
-            xi_t[i] += value * q_t[c]
-            xi_tt[i] += value * q_tt[c]
-    for e in range(x.Omega.shape[0]):
-        o, o_t, o_tt = x.Omega[e], x.Omega_t[e], x.Omega_tt[e]
-        for i in range(3):
-            o[i], o_t[i], o_tt[i] = d.rest_turn[e, i], 0.0, 0.0
-        for c in range(bending, n):
-            i, value = d.component[c] - 3, d.turn[e, c]
-            o[i] += value * q[c]
-            o_t[i] += value * q_t[c]
-            o_tt[i] += value * q_tt[c]
+    last = 0
+    for i in range(6):
+        first = last  # modes are in the order of their components
+        while last < q.size and d.component[last] == i:
+            last += 1
+        for k in range(x.xi.shape[0]):
+            a, a_t, a_tt = d.rest_strain[k, i], 0.0, 0.0
+            for c in range(first, last):
+                value = d.Phi[k, c]
+                a += value * q[c]
+                a_t += value * q_t[c]
+                a_tt += value * q_tt[c]
+            x.xi[k, i], x.xi_t[k, i], x.xi_tt[k, i] = a, a_t, a_tt
+        for e in range(x.Omega.shape[0] if i >= 3 else 0):
+            a, a_t, a_tt = d.rest_turn[e, i - 3], 0.0, 0.0
+            for c in range(first, last):
+                value = d.turn[e, c]
+                a += value * q[c]
+                a_t += value * q_t[c]
+                a_tt += value * q_tt[c]
+            x.Omega[e, i - 3], x.Omega_t[e, i - 3], x.Omega_tt[e, i - 3] = a, a_t, a_tt
 
 
 @inner
@@ -293,6 +292,25 @@ def spin(R, Om, Om_t, J, out):
         out[i] = R[i, 0] * y0 + R[i, 1] * y1 + R[i, 2] * y2
 
 
+@inner
+def drags_at_all(loads):
+    """Return whether there is drag."""
+    some = False
+    for i in range(3):
+        some = some or loads.square_drag[i] != 0.0 or loads.linear_drag[i] != 0.0
+    return some
+
+
+@inner
+def _drag(loads, R, p_t, out):
+    """Write the drag on a section [N/m], (3,)."""
+    speed = vector(3)
+    rotate_back(R, p_t, speed)
+    for i in range(3):
+        speed[i] *= -(loads.square_drag[i] * abs(speed[i]) + loads.linear_drag[i])
+    rotate(R, speed, out)
+
+
 @unowned
 @remote
 def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
@@ -320,17 +338,15 @@ def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
     """
     m, M = x.t.shape[0], x.Omega.shape[0]
     stride = M // (m + 1)
-    F, h, y, speed = empty(room, (m, 3)), vector(3), vector(3), vector(3)
+    F, h, y, drags = empty(room, (m, 3)), vector(3), vector(3), drags_at_all(loads)
     for k in range(m):
-        e = stride * (k + 1)
-        R = x.Rc[e]
-        rotate_back(R, x.p_t[k], speed)
-        for i in range(3):
-            y[i] = -(loads.square_drag[i] * abs(speed[i]) + loads.linear_drag[i]) * speed[i]
-        rotate(R, y, h)
         for i in range(3):
             F[k, i] = d.w[k] * (
-                d.inertia[k, i] * (gravity[i] - x.p_tt[k, i]) + loads.line_force[k, i] + h[i])
+                d.inertia[k, i] * (gravity[i] - x.p_tt[k, i]) + loads.line_force[k, i])
+        if drags:
+            _drag(loads, x.Rc[stride * (k + 1)], x.p_t[k], h)
+            for i in range(3):
+                F[k, i] += d.w[k] * h[i]
     for k in range(m):
         for i in range(3):
             total = d.w[k] * wrench[i]

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..numerics.arena import empty, matrix, vector, zeros
 from ..numerics.kernels import inner
-from ..numerics.rotations import add, cross, rotate, rotate_back
-from .element import clear, Motion
+from ..numerics.rotations import add_like, cross, rotate, rotate_back
+from .element import clear, drags_at_all, Motion
 
 
 class Surroundings(NamedTuple):
@@ -27,15 +27,6 @@ class Surroundings(NamedTuple):
     start: Motion
     at_start: np.ndarray  # (6,) wrench [N, N m]
     at_end: np.ndarray    # (6,)
-
-
-@inner
-def drags_at_all(loads):
-    """Return whether there is drag."""
-    some = False
-    for i in range(3):
-        some = some or loads.square_drag[i] != 0.0 or loads.linear_drag[i] != 0.0
-    return some
 
 
 @inner
@@ -144,7 +135,7 @@ def start_columns(d, loads, around, x, psi, dt, still, rows, J, room):
             for c in range(n):
                 dp[i, c] = 0.0
         for j in range(m):
-            add(dt[j], dp, d.W[k, j])
+            add_like(dt[j], dp, d.W[k, j])
         _carried_load(d, loads, start, x, k, lever, dF, dL)
         for b in range(6 if still else 0, 9 if still else 12):
             for i in range(3):

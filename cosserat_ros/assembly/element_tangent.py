@@ -21,6 +21,7 @@ from ..numerics.rotations import (
     acceleration_slopes,
     add,
     add_cross,
+    add_like,
     add_rotated,
     add_rotated_back,
     cross,
@@ -28,8 +29,8 @@ from ..numerics.rotations import (
     rotate_back,
     tangent_and_slope,
 )
-from .element import clear, spin
-from .element_start import drags_at_all, start_columns
+from .element import clear, drags_at_all, spin
+from .element_start import start_columns
 
 
 def tangent_size(n: int, m: int, steps: int) -> int:
@@ -94,7 +95,9 @@ def vary(d, loads, paths, effort, around, x, cV, cA, moving, still, rows, J, roo
 @inner
 def _turn_columns(d, x, cV, cA, still, psi, dOm, dOm_t):
     """Write the variations of rotation, angular velocity and acceleration along the chain."""
-    n, C = d.turn.shape[1], psi.shape[2]
+    n, bending = d.turn.shape[1], 0
+    while bending < n and d.component[bending] < 3:  # modes in the order of their components
+        bending += 1
     T, D, E1, E2 = matrix(3, 3), matrix(3, 3), matrix(3, 3), matrix(3, 3)
     A, A_t, A_tt, X = matrix(3, 3), matrix(3, 3), matrix(3, 3), matrix(3, 3)
     for e in range(x.Omega.shape[0]):
@@ -108,43 +111,31 @@ def _turn_columns(d, x, cV, cA, still, psi, dOm, dOm_t):
                     E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
                     D[i, j] += cV * T[i, j]
         for i in range(3):
-            for k in range(C):
-                psi[e + 1, i, k] = psi[e, i, k]
             for j in range(3):
                 A[i, j] = R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j]
                 A_t[i, j] = R[i, 0] * D[0, j] + R[i, 1] * D[1, j] + R[i, 2] * D[2, j]
                 A_tt[i, j] = R[i, 0] * E1[0, j] + R[i, 1] * E1[1, j] + R[i, 2] * E1[2, j]
-        if not still:
-            # dOm += psi x R a;  dOm_t += psi x R b + dOm x R a + Om x (psi x R a)
-            for k in range(C):
-                y0, y1, y2 = psi[e, 0, k], psi[e, 1, k], psi[e, 2, k]
-                v0, v1, v2 = dOm[e, 0, k], dOm[e, 1, k], dOm[e, 2, k]
-                a0 = y1 * ra[2] - y2 * ra[1]
-                a1 = y2 * ra[0] - y0 * ra[2]
-                a2 = y0 * ra[1] - y1 * ra[0]
-                dOm[e + 1, 0, k] = v0 + a0
-                dOm[e + 1, 1, k] = v1 + a1
-                dOm[e + 1, 2, k] = v2 + a2
-                dOm_t[e + 1, 0, k] = (dOm_t[e, 0, k] + y1 * rb[2] - y2 * rb[1]
-                                      + v1 * ra[2] - v2 * ra[1] + Om[1] * a2 - Om[2] * a1)
-                dOm_t[e + 1, 1, k] = (dOm_t[e, 1, k] + y2 * rb[0] - y0 * rb[2]
-                                      + v2 * ra[0] - v0 * ra[2] + Om[2] * a0 - Om[0] * a2)
-                dOm_t[e + 1, 2, k] = (dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0]
-                                      + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
-        for k in range(n):
+        for k in range(bending, n):
             mu, j = d.turn[e, k], d.component[k] - 3
-            if j < 0 or mu == 0.0:
-                continue
             for i in range(3):
-                psi[e + 1, i, k] += mu * A[i, j]
-            if not still:
-                a0, a1, a2 = mu * A_t[0, j], mu * A_t[1, j], mu * A_t[2, j]
-                dOm[e + 1, 0, k] += a0
-                dOm[e + 1, 1, k] += a1
-                dOm[e + 1, 2, k] += a2
-                dOm_t[e + 1, 0, k] += mu * A_tt[0, j] + Om[1] * a2 - Om[2] * a1
-                dOm_t[e + 1, 1, k] += mu * A_tt[1, j] + Om[2] * a0 - Om[0] * a2
-                dOm_t[e + 1, 2, k] += mu * A_tt[2, j] + Om[0] * a1 - Om[1] * a0
+                psi[e + 1, i, k] = psi[e, i, k] + mu * A[i, j]
+            if still:
+                continue
+            # dOm += a, a = psi x R a + ...;  dOm_t += psi x R b + dOm x R a + Om x a + ...
+            y0, y1, y2 = psi[e, 0, k], psi[e, 1, k], psi[e, 2, k]
+            v0, v1, v2 = dOm[e, 0, k], dOm[e, 1, k], dOm[e, 2, k]
+            a0 = y1 * ra[2] - y2 * ra[1] + mu * A_t[0, j]
+            a1 = y2 * ra[0] - y0 * ra[2] + mu * A_t[1, j]
+            a2 = y0 * ra[1] - y1 * ra[0] + mu * A_t[2, j]
+            dOm[e + 1, 0, k] = v0 + a0
+            dOm[e + 1, 1, k] = v1 + a1
+            dOm[e + 1, 2, k] = v2 + a2
+            dOm_t[e + 1, 0, k] = (dOm_t[e, 0, k] + y1 * rb[2] - y2 * rb[1] + v1 * ra[2]
+                                  - v2 * ra[1] + Om[1] * a2 - Om[2] * a1 + mu * A_tt[0, j])
+            dOm_t[e + 1, 1, k] = (dOm_t[e, 1, k] + y2 * rb[0] - y0 * rb[2] + v2 * ra[0]
+                                  - v0 * ra[2] + Om[2] * a0 - Om[0] * a2 + mu * A_tt[1, j])
+            dOm_t[e + 1, 2, k] = (dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0] + v0 * ra[1]
+                                  - v1 * ra[0] + Om[0] * a1 - Om[1] * a0 + mu * A_tt[2, j])
 
 
 @inner
@@ -200,14 +191,14 @@ def _load_columns(d, loads, x, psi, dOm, dOm_t, dt_t, dt_tt, dF, dL, room):
     for k in range(m):
         e = stride * (k + 1)
         for j in range(m):
-            add(dt_tt[j], dF[k], d.W[k, j])
+            add_like(dt_tt[j], dF[k], d.W[k, j])
         for i in range(3):
             for c in range(C):
                 dF[k, i, c] *= -d.w[k] * d.inertia[k, i]
                 dp_t[i, c] = 0.0
         if drags:
             for j in range(m):
-                add(dt_t[j], dp_t, d.W[k, j])
+                add_like(dt_t[j], dp_t, d.W[k, j])
             _drag_columns(x.Rc[e], loads, x.p_t[k], d.w[k], psi[e], dp_t, dF[k], room)
         spin_columns(x.Rc[e], x.Om[e], x.Om_t[e], d.inertia[k, 3:], d.w[k],
                      psi[e], dOm[e], dOm_t[e], dL[k], room)
@@ -224,7 +215,7 @@ def _drag_columns(R, loads, p_t, w, psi, dp_t, dF, room):
         f[i] = -(loads.square_drag[i] * abs(speed[i]) + loads.linear_drag[i]) * speed[i]
     rotate(R, f, force)
     relative, dspeed = zeros(room, (3, C)), zeros(room, (3, C))
-    add(dp_t, relative, 1.0)
+    add_like(dp_t, relative, 1.0)
     add_cross(p_t, psi, relative, 1.0)
     add_rotated_back(R, relative, dspeed)
     for i in range(3):
@@ -245,7 +236,7 @@ def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL, room):
     for i in range(3):
         h[i] = J[i] * w[i]
     relative, dw, rate = zeros(room, (3, C)), zeros(room, (3, C)), zeros(room, (3, C))
-    add(dOm, relative, 1.0)
+    add_like(dOm, relative, 1.0)
     add_cross(Om, psi, relative, 1.0)
     add_rotated_back(R, relative, dw)            # dw
     for i in range(3):
@@ -302,19 +293,19 @@ def _adjoint_columns(d, x, psi, dt, dF, force, dM, dN, still, room):
             for c in range(C):
                 dP[i, c] = 0.0
         for j in range(0 if still else m):  # no line load changes with the shape
-            add(dF[j], dP, d.W[j, k])
+            add_like(dF[j], dP, d.W[j, k])
         add_cross(x.t[k], dP, dM[e], 1.0)
         add_cross(x.P[k], dt[k], dM[e], -1.0)
-        add(force[k], dM[e], 1.0)
+        add_like(force[k], dM[e], 1.0)
         add_cross(x.P[k], psi[e], dP, 1.0)
         for i in range(3):
             for c in range(C):
                 force[k, i, c] = 0.0
         add_rotated_back(x.Rc[e], dP, force[k])
         if not still:
-            add(dF[k], dN, 1.0)
+            add_like(dF[k], dN, 1.0)
     for e in range(dM.shape[0] - 2, -1, -1):
-        add(dM[e + 1], dM[e], 1.0)
+        add_like(dM[e + 1], dM[e], 1.0)
 
 
 @inner

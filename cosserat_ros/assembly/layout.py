@@ -31,6 +31,7 @@ from .element_start import Surroundings
 from .element_tangent import tangent_size, vary
 from .fronts import Fronts
 from .joint import Joints, JointStates, no_bodies, RIGID
+from .newton import newton_size
 from .tangent import Tangent
 from .tree import (
     Closures,
@@ -177,7 +178,7 @@ class TreeBuilder:
             np.array([c[1] for c in self._closures], dtype=np.int64), rows,
             start[:-1].astype(np.int64))
         Z = int(start[-1])
-        elements, room = self._flatten()
+        elements, room = self._flatten(newton_size(Z, L))
         joints = self._joint_arrays()
         J, m = len(self._joints), self._drives
         tree = Tree(
@@ -191,11 +192,12 @@ class TreeBuilder:
                     np.zeros(Z), room)
         return tree, work, self._tangent(tree), plan(tree)
 
-    def _flatten(self) -> tuple[Elements, Arena]:
+    def _flatten(self, begin: int) -> tuple[Elements, Arena]:
+        """Return all elements, and an arena with their states from `begin` on."""
         parts: dict[str, list[np.ndarray]] = {'data': [], 'loads': [], 'whole': []}
         used = dict.fromkeys(parts, 0)
         first: list[list[int]] = []
-        size, state, scratch = [], [0], 0
+        size, state, scratch = [], [begin], 0
         for e, loads, paths in self._elements:
             m, n = e.Phi.shape
             M, a = e.turn.shape[0], paths.flat.size

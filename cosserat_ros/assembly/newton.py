@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..numerics.arena import empty, unowned
 from ..numerics.kernels import borrowed, call, inner, kernel, run
 from .fronts import factorise, solve
 from .tangent import differentiate
@@ -42,6 +43,17 @@ def _line(a, factor, b, out):
 
 
 @inner
+def _largest(r):
+    """Return the largest entry of a residual; not finite if any entry is not."""
+    size = 0.0
+    for i in range(r.size):
+        if not np.isfinite(r[i]):
+            return np.inf
+        size = max(size, abs(r[i]))
+    return size
+
+
+@inner
 def _size(step, scale):
     """Return the largest entry of a step, as strain; not finite if any entry is not."""
     size = 0.0
@@ -64,38 +76,35 @@ def _differ(held, then):
 class Updates(NamedTuple):
     """Made with one tangent, one after another, for `_accelerate`."""
 
-    made: np.ndarray    # (1,) int64, how many
     step: np.ndarray    # (BROYDEN_UPDATES, Z)
     square: np.ndarray  # (BROYDEN_UPDATES,) of their sizes, as strain
 
 
 @inner
-def _remember(a, step, scale, shortened):
-    """Add a step to the updates; after one that was shortened, begin anew."""
-    j = a.made[0]
-    if shortened < 1.0 or j == a.square.size:
-        a.made[0] = 0
-        return
-    a.square[j] = 0.0
+def _remember(a, made, step, scale, shortened):
+    """Add a step to the updates, of which so many were made; return how many there are then."""
+    if shortened < 1.0 or made == a.square.size:
+        return 0  # after one that was shortened, begin anew
+    a.square[made] = 0.0
     for i in range(step.size):
-        a.step[j, i] = step[i]
-        a.square[j] += (step[i] * scale[i]) ** 2
-    a.made[0] += 1
+        a.step[made, i] = step[i]
+        a.square[made] += (step[i] * scale[i]) ** 2
+    return made + 1
 
 
 @inner
-def _accelerate(a, scale, step):
+def _accelerate(a, made, scale, step):
     """
-    Improve a step by the updates that were made with the same tangent (Broyden's method).
+    Improve a step by the updates that were `made` with the same tangent (Broyden's method).
 
     In the form that needs no matrix (Kelley 1995, chapter 7). Returns whether it may be used.
     """
-    for j in range(a.made[0]):
+    for j in range(made):
         share = 0.0
         for i in range(step.size):
             share += a.step[j, i] * step[i] * scale[i] ** 2
         share /= a.square[j]
-        last = j == a.made[0] - 1
+        last = j == made - 1
         if last and not abs(share) < KEEP_TANGENT_BELOW:
             return False
         for i in range(step.size):
@@ -149,8 +158,14 @@ class Stop(NamedTuple):
     reach: float       # largest update in one iteration: longer ones are shortened
 
 
+def newton_size(Z: int, links: int) -> int:
+    """Return how much room `newton` needs, at the beginning of the arena."""
+    return (7 + BROYDEN_UPDATES) * Z + BROYDEN_UPDATES + 18 * links
+
+
+@unowned
 @kernel
-def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
+def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
     """
     Go to the next instant.
 
@@ -170,11 +185,13 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
     stop : Stop
     ny : int
         18; 6 in statics.
+    known : bool
+        Whether the fronts are those of an earlier tangent that may do.
+    now : (6, Z) float64
+        Overwritten by the history at the new instant, if that is found.
 
     Returns
     -------
-    now : (6, Z) float64
-        History at the new instant; the old one if there is none.
     status, iterations : int
     size, worst : float
         Of the last update, and of the residual before it.
@@ -184,15 +201,16 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
     """
     tree, work = borrowed(tree), borrowed(work)
     tangent, fronts = borrowed(tangent), borrowed(fronts)
-    scale, n = stop.scale, past.shape[1]
+    scale, n, room = stop.scale, past.shape[1], work.room
     cV, cA = rule.new[0], rule.new[1]
-    now, h = np.empty(past.shape), np.empty((3, n))
+    room.used[0] = 0
+    h = empty(room, (3, n))
+    good, r, step, dz = (
+        empty(room, (n,)), empty(room, (n,)), empty(room, (n,)), empty(room, (n,)))
+    dy = empty(room, (tree.links.kind.size, 18))
+    updates = Updates(empty(room, (BROYDEN_UPDATES, n)), empty(room, (BROYDEN_UPDATES,)))
     _follow(past, rule, now, h)
-    z, z_t, z_tt = now[0], now[1], now[2]
-    good, r, step, dz = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
-    ones, dy = np.ones(n), np.zeros((tree.links.kind.size, 18))
-    updates = Updates(
-        np.zeros(1, dtype=np.int64), np.zeros((BROYDEN_UPDATES, n)), np.empty(BROYDEN_UPDATES))
+    z, z_t, z_tt, made = now[0], now[1], now[2], 0
     size, worst, shortened = np.inf, np.inf, 1.0
     fresh = False  # whether the tangent was made for the last update
     for iteration in range(1, stop.most + 1):
@@ -200,7 +218,7 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
             z_t[i] = h[0, i] + cV * z[i] if stop.moves[i] else 0.0
             z_tt[i] = h[1, i] + cA * z[i] if stop.moves[i] else 0.0
         run(residual, code.residual, (tree, z, z_t, z_tt, work, r))
-        worst, previous = _size(r, ones), size
+        worst, previous = _largest(r), size
         if (known or fresh) and _differ(work.held, tangent.held):
             known, fresh = False, False
         if known or fresh:
@@ -213,30 +231,30 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known):
                 continue
             known = known and size < KEEP_TANGENT_BELOW * previous
             if known:
-                known = _accelerate(updates, scale, step)
+                known = _accelerate(updates, made, scale, step)
                 size = _size(step, scale)
         fresh = not known
         if fresh:
             if not np.isfinite(worst):
-                return past, NOT_FINITE, iteration, size, worst, -1
+                return NOT_FINITE, iteration, size, worst, -1
             run(differentiate, code.differentiate, (tree, work, z, cV, cA, ny, tangent))
             at = call(factorise, code.factorise, (tree, ny, tangent, fronts))
             if at >= 0:
-                return past, SINGULAR, iteration, size, worst, at
+                return SINGULAR, iteration, size, worst, at
             run(solve, code.solve, (tree, ny, tangent, fronts, r, dy, step))
             size = _size(step, scale)
             known = size < REUSE_TANGENT_BELOW
-            updates.made[0] = 0
+            made = 0
         if not np.isfinite(size):
-            return past, NOT_FINITE, iteration, size, worst, -1
+            return NOT_FINITE, iteration, size, worst, -1
         shortened = min(1.0, stop.reach / size) if size > 0.0 else 1.0
         for i in range(n):
             good[i], dz[i] = z[i], step[i]
         _line(good, -shortened, dz, z)
-        _remember(updates, step, scale, shortened)
+        made = _remember(updates, made, step, scale, shortened)
         # Where the updates end in rounding errors they no longer shrink.
         stagnant = size < ROUNDING_BELOW * stop.tolerance and not size < 0.5 * previous
         if _part_left(fresh, iteration == 1, size, previous) * size < stop.tolerance or stagnant:
             _finish(past, rule, h, stop.moves, now)
-            return now, CONVERGED, iteration, size, worst, -1
-    return past, RUNNING_OUT, stop.most, size, worst, -1
+            return CONVERGED, iteration, size, worst, -1
+    return RUNNING_OUT, stop.most, size, worst, -1

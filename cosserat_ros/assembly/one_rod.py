@@ -58,6 +58,7 @@ class RodSolver(RodsSolver):
         scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-12,
     ) -> None:
         self.d, self.free, self._hold = d, free, FREE
+        self._no_loads = self.no_loads()
         base = Base(*(base or at_rest()))
         self._build(base, paths, FREE, scheme, float(tolerance))
         if motion is not None:
@@ -108,9 +109,8 @@ class RodSolver(RodsSolver):
         """Return loads that are all zero, to be replaced."""
         return no_loads(self.d.s.size, self.d.W.shape[0])
 
-    def load(self, loads: Loads) -> None:
-        """Let loads act, from now on, and carry their bodies."""
-        super().load(_stacked(as_expected(loads, self.no_loads())))
+    def _stacked_loads(self, loads: Loads) -> Loads:
+        return _stacked(as_expected(loads, self._no_loads))
 
     def drive(self, drives: Drives) -> None:
         """Tell the actuators."""

@@ -86,7 +86,7 @@ class RodsSolver(AssemblySolver):
         self._none = RodsSolver.no_loads(self)
         self._own_stress = np.zeros(self._none.stress.shape)  # of fed legs and of laws
         self._given_stress = self._own_stress                 # of loads
-        self._rules: Any = None  # those of drives that were told last
+        self._told = self.tree.drives  # rules that were told last
         self._still_bases = [self._start_of(i) for i in range(len(self.rods))] if bool(
             self.tree.links.fixed[self.tree.links.parent[links[:, 0]]].all()) else None
 
@@ -121,9 +121,13 @@ class RodsSolver(AssemblySolver):
         """Return loads that are all zero, stacked, to be replaced."""
         return stack([no_loads(d.s.size, d.W.shape[0]) for d in self.rods])
 
+    def _stacked_loads(self, loads: Loads) -> Loads:
+        """Return loads for all rods, of the shapes that they must have."""
+        return as_expected(loads, self._none)
+
     def load(self, loads: Loads) -> None:
         """Let stacked loads act, from now on, and carry their bodies; gravity is that of all."""
-        loads = as_expected(loads, self._none)
+        loads = self._stacked_loads(loads)
         data, at, b = self.tree.elements.loads, self._places, self.tree.bodies
         data[at.line_force], data[at.line_moment] = loads.line_force, loads.line_moment
         data[at.square_drag] = loads.square_drag[:, None]
@@ -146,11 +150,12 @@ class RodsSolver(AssemblySolver):
         """Tell the actuators, by stacked rules (k, m)."""
         mine = self.tree.drives
         mine.command[:] = drives.command.ravel()
-        rules = drives.kind, drives.scale, drives.compliance
-        if self._rules is None or any(a is not b for a, b in zip(rules, self._rules)):
+        told = self._told
+        if (drives.kind is not told.kind or drives.scale is not told.scale
+                or drives.compliance is not told.compliance):
             for own, given in zip(mine, drives):
                 own[:] = given.ravel()
-            self._rules = rules
+        self._told = drives
 
     def change_rods(
         self, elastic: np.ndarray, viscous: np.ndarray, inertia: np.ndarray, stress: np.ndarray,

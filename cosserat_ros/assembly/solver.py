@@ -44,7 +44,7 @@ class Solution(NamedTuple):
 class _Ending(NamedTuple):
     """What Newton's method returns."""
 
-    now: np.ndarray  # (6, Z) history at the new instant; the old one if there is none
+    now: np.ndarray  # (6, Z) history at the new instant, if it was found
     status: int
     iterations: int
     size: float
@@ -152,9 +152,10 @@ class AssemblySolver(ConsistentState):
             self.strain_scale, self.moves,
             min(self.tolerance, STATIC_TOLERANCE) if statics else self.tolerance,
             self.MOST_ITERATIONS, LARGEST_UPDATE)
-        ending = _Ending(*self._newton(
-            self.tree, self.work, self.tangent, self.fronts, self._code(), past,
-            rule, stop, ny, known))
+        now = np.empty(past.shape)
+        ending = _Ending(now, *self._newton(
+            self.tree, self.work, self.tangent, self.fronts, self._code(), past, rule, stop, ny,
+            known, now))
         self._ny, self._fronts_ny = 0, ny
         if ending.status == CONVERGED:
             self._factorised = rule

@@ -47,7 +47,7 @@ class Equilibria(RodsSolver):
         """
         out = np.empty_like(rows)
         while (at := self._linear_solves(
-                self.tree, self.work, self.tangent, self.fronts, self._addresses or self._code(),
+                self.tree, self.work, self.tangent, self.fronts, self._code(),
                 z, self.still, fresh, rows, self._motion, out)) >= 0:
             if not self._postpone(at):
                 return None
@@ -56,9 +56,10 @@ class Equilibria(RodsSolver):
         return out if at == SOLVED else None
 
     def equilibrium(self, z: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Return the equilibrium near z, and whether there is one."""
+        """Return the equilibrium near z, and whether there is one; else z."""
         ending = self._balance(z)
-        return ending.now[0], ending.status == CONVERGED
+        found = ending.status == CONVERGED
+        return ending.now[0] if found else z, found
 
     def stiffness(self, z: np.ndarray) -> np.ndarray:
         """Return the static tangent at z, (Z, Z)."""

@@ -91,7 +91,7 @@ def _generate_view(typing_context, data, first, shape):
 
 
 def _view_of(data: np.ndarray, first: int, shape: tuple[int, ...]) -> np.ndarray:
-    return data[first:first + int(np.prod(shape))].reshape(shape)
+    return data.reshape(-1)[first:first + int(np.prod(shape))].reshape(shape)
 
 
 view: Any = _view_of if DISABLED else intrinsic(_generate_view)

@@ -8,6 +8,7 @@ derivatives are made.
 
 from __future__ import annotations
 
+from .arena import view
 from .kernels import inner
 from .lie import stumpff
 
@@ -165,7 +166,15 @@ def add_rotated(R, B, out, factor):
 
 @inner
 def add(A, out, factor):
-    """Add factor A to out, for columns (3, n)."""
+    """Add factor A to out, for columns (3, n); out may have more."""
     for i in range(3):
         for c in range(A.shape[1]):
             out[i, c] += factor * A[i, c]
+
+
+@inner
+def add_like(A, out, factor):
+    """Add factor A to out, which has as many columns: one loop over both."""
+    a, b = view(A, 0, (A.size,)), view(out, 0, (A.size,))
+    for i in range(a.size):
+        b[i] += factor * a[i]

@@ -14,10 +14,24 @@ import numpy as np
 
 from ..assembly.rods import RodsSolver
 from ..description.modes import COMPONENTS
+from ..numerics.kernels import Direct, kernel
 from ..rod.stations import Stations
 from .model import Model
 
 STRETCH = COMPONENTS.index('stretch')
+
+
+@kernel
+def _least_stretch(slopes, rest, places, z):
+    """Return where the stretch ``rest + slopes z`` is least, and how much it is there."""
+    worst, least = 0, np.inf
+    for k in range(rest.size):
+        stretch = rest[k]
+        for c in range(places.size):
+            stretch += slopes[k, c] * z[places[c]]
+        if stretch < least:
+            worst, least = k, stretch
+    return worst, least
 
 
 class Inversion:
@@ -46,15 +60,15 @@ class Inversion:
         slopes = np.concatenate(parts)
         self._places = np.flatnonzero(slopes.any(axis=0))
         self._slopes, self._rest = slopes[:, self._places].copy(), np.concatenate(rest)
+        self._least = Direct(_least_stretch)
 
     def found(self, z: np.ndarray) -> str:
         """Return where a rod is turned inside out at the unknowns z, in words; empty: nowhere."""
         if not self._places.size:  # no rod can be compressed
             return ''
-        stretch = self._slopes @ z[self._places] + self._rest
-        if stretch.min() > 0.0:
+        worst, stretch = self._least(self._slopes, self._rest, self._places, z)
+        if stretch > 0.0:
             return ''
-        worst = int(np.argmin(stretch))
         rod, s = self._where[worst]
         return (f'rod {rod!r} is compressed to nothing: its stretch at {s:.4g} m is '
-                f'{stretch[worst]:.3g}, must be > 0; it is too soft for these loads')
+                f'{stretch:.3g}, must be > 0; it is too soft for these loads')
