@@ -7,7 +7,7 @@ the elements of the tree have them. All rods have as many modes, nodes, elements
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from ..checks.errors import InvalidModel
 from ..laws.actuators import Drives, lengths_and_gradients, no_paths
 from ..numerics.integrators import Scheme, SCHEMES
+from ..numerics.kernels import Direct, kernel
 from ..rod.discretisation import Discretisation
 from ..rod.kinematics import Base, free_base, kinematics, State
 from .assembly import Assembly
@@ -42,6 +43,23 @@ class _Places(NamedTuple):
     links: np.ndarray        # (k, E) links of the elements
 
 
+@kernel
+def _put_rods(data, loads, at, elastic, viscous, inertia, stress, further):
+    """Write what rods have, and two stresses that act in them, to where elements have it."""
+    k, E, block = at.elastic.shape[:3]
+    for i in range(k):
+        for e in range(E):
+            first = e * block
+            for a in range(block):
+                for b in range(block):
+                    data[at.elastic[i, e, a, b]] = elastic[i, first + a, first + b]
+                    data[at.viscous[i, e, a, b]] = viscous[i, first + a, first + b]
+        for node in range(inertia.shape[1]):
+            for c in range(6):
+                data[at.inertia[i, node, c]] = inertia[i, node, c]
+                loads[at.stress[i, node, c]] = stress[i, node, c] + further[i, node, c]
+
+
 class RodsSolver(AssemblySolver):
     """
     Rods, what joins them, their loads and drives, and their state in time.
@@ -58,6 +76,8 @@ class RodsSolver(AssemblySolver):
         Of the error that a step leaves in the coordinates, as strain [-].
 
     """
+
+    _put_rods = Direct(_put_rods)
 
     def __init__(
         self, assembly: Assembly, rods: Mapping[str, Discretisation],
@@ -78,7 +98,8 @@ class RodsSolver(AssemblySolver):
             [np.arange(at.start, at.stop) for at in efforts], dtype=np.int64)
         self.platform_places = np.array(  # (6,) in z, position and turn; or none
             self.places.coordinates.get(PLATFORM, []), dtype=np.int64)
-        self.stretch = np.ones((len(self.rods), self.rods[0].s.size))  # of fed legs, at the nodes
+        shape = len(self.rods), self.rods[0].s.size
+        self.stretch: Callable[[], np.ndarray] = lambda: np.ones(shape)  # of fed legs, at nodes
         self._coupled = {  # rods whose elements are coupled: where their matrices begin
             int(np.flatnonzero(links[:, 0] == link)[0]): int(at)
             for link, at in zip(self.tree.couplings.link, self.tree.couplings.at)}
@@ -166,18 +187,10 @@ class RodsSolver(AssemblySolver):
         Of the rest shape: it is added to that of loads. What couples elements counts only in rods
         that are `coupled` in the assembly.
         """
-        data, at = self.tree.elements.data, self._places
-        E, block = at.elastic.shape[1:3]
-        for places, matrix in ((at.elastic, elastic), (at.viscous, viscous)):
-            if E == 1:
-                data[places[:, 0]] = matrix
-            else:
-                blocks = matrix.reshape(len(self.rods), E, block, E, block)
-                data[places] = blocks[:, np.arange(E), :, np.arange(E)].swapaxes(0, 1)
-        data[at.inertia] = inertia
+        elements, k = self.tree.elements, self.tree.couplings
+        self._put_rods(elements.data, elements.loads, self._places, *map(np.ascontiguousarray, (
+            elastic, viscous, inertia, stress, self._given_stress)))
         self._own_stress = stress
-        self.tree.elements.loads[at.stress] = self._given_stress + stress
-        k = self.tree.couplings
         for i, first in self._coupled.items():
             here = slice(first, first + self.n ** 2)
             k.stiffness[here] = np.where(self._across, elastic[i], 0.0).ravel()
@@ -279,12 +292,12 @@ class RodsSolver(AssemblySolver):
         That of strains counts rods that are fed by what stands out of the base plate; laws and
         loads are not in it.
         """
-        strain = 0.0
+        strain, stretch = 0.0, self.stretch()
         for i, d in enumerate(self.rods):
-            lam = self.stretch[i][:, None]
+            lam = stretch[i][:, None]
             xi = self.state(i).xi
             strain += 0.5 * np.sum(
-                (d.w * self.stretch[i]) @ (d.stiffness * (xi / lam - d.rest_strain) ** 2))
+                (d.w * stretch[i]) @ (d.stiffness * (xi / lam - d.rest_strain) ** 2))
         return super().energy()._replace(strain=float(strain))
 
 

@@ -71,7 +71,8 @@ class Feeding:
     def __init__(self, robot: Robot, rods: Sequence[Discretisation]) -> None:
         self._names = list(robot.rods)
         self.nodes = [_fed_nodes(robot, name, d) for name, d in zip(robot.rods, rods)]
-        self._rest = [(rod.length, rod.segments[0].length) for rod in robot.rods.values()]
+        self._whole = np.array([rod.length for rod in robot.rods.values()])
+        self._first = np.array([rod.segments[0].length for rod in robot.rods.values()])
         fed = np.array(self.nodes)[:, :, None]
 
         def grams(name: str, nodes: np.ndarray) -> np.ndarray:
@@ -92,12 +93,12 @@ class Feeding:
 
     def stretches(self, lengths: np.ndarray) -> np.ndarray:
         """Return how many times longer than at rest the fed parts of rods are, (k,)."""
-        lam = [1.0 + (length - whole) / first
-               for length, (whole, first) in zip(lengths.tolist(), self._rest)]
-        for name, value, length, (whole, first) in zip(self._names, lam, lengths, self._rest):
-            if not value > 0.0:
-                raise InvalidModel(f'length of {name}', length, f'> {whole - first:g} [m]')
-        return np.array(lam)
+        lam = 1.0 + (lengths - self._whole) / self._first
+        if not lam.min() > 0.0:
+            i = int(np.argmin(lam))
+            raise InvalidModel(f'length of {self._names[i]}', float(lengths[i]),
+                               f'> {self._whole[i] - self._first[i]:g} [m]')
+        return lam
 
     def stretch_at_nodes(self, lengths: np.ndarray) -> np.ndarray:
         """Return the same at the nodes of all rods, (k, N): 1 where nothing is fed."""

@@ -190,9 +190,10 @@ class Model:
 
         """
         if not modes:
-            told = [offset + gain * commands[name] if name else 0.0
-                    for name, offset, gain in self._told]
-            command = np.array(told).reshape(len(self.rods), self.slots)
+            offset, gain, slots = self._told
+            command = np.zeros((len(self.rods), self.slots))
+            command.ravel()[slots] = offset + gain * np.array(
+                [commands[name] for name in self._routed], dtype=float)
             return self._described._replace(command=command)
         command = np.zeros((len(self.rods), self.slots))
         for name, actuator in self._routed.items():
@@ -200,14 +201,14 @@ class Model:
             command[self.places[name]] = self.told(name, actuator, mode, commands[name])
         return self._rules(modes)._replace(command=command)
 
-    def _as_drives(self) -> list[tuple[str, float, float]]:
-        """Return, slot after slot, who is in it: command = offset + gain value in `Drives`."""
-        told = [('', 0.0, 0.0)] * (len(self.rods) * self.slots)
-        for name, actuator in self._routed.items():
-            (rod, slot), mode = self.places[name], actuator.command
-            zero, one = (self.told(name, actuator, mode, value) for value in (0.0, 1.0))
-            told[rod * self.slots + slot] = name, float(zero), float(one - zero)
-        return told
+    def _as_drives(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return offset and gain of all commands in `Drives` by described values, and slots."""
+        zero, one = (np.array([
+            self.told(name, actuator, actuator.command, value)
+            for name, actuator in self._routed.items()], dtype=float) for value in (0.0, 1.0))
+        slots = np.array([self.places[name].rod * self.slots + self.places[name].slot
+                          for name in self._routed], dtype=np.int64)
+        return zero, one - zero, slots
 
     def _rules(self, modes: Mapping[str, str]) -> Drives:
         """Return the rules that close the actuators, without commands."""

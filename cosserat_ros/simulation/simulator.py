@@ -112,6 +112,7 @@ class Simulator:
         self.robot, self.model = model.robot, model
         robot = model.robot
         self.solver = self.model.solver()
+        self.solver.stretch = lambda: model.feeding.stretch_at_nodes(self.leg_lengths)
         self._loads = self.model.loads()
         self.stations = [
             Stations(d, np.linspace(d.breaks[0], d.breaks[-1], stations))
@@ -412,7 +413,6 @@ class Simulator:
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
         fed = self.model.feeding.fed(self.leg_lengths)
-        self.solver.stretch = self.model.feeding.stretch_at_nodes(self.leg_lengths)
         self._add_laws(fed, z, near, yields)
         self.solver.change_rods(*fed)
 
@@ -452,7 +452,7 @@ class Simulator:
     def _settle_alone(
         self, drives: Drives, solve: Callable[[], Solution], ahead: float,
     ) -> Solution:
-        before = self.solver.saved()
+        before = self.solver.saved() if self._settles or not ahead else ()
         self._feed(self.solver.z)
         self.solver.drive(drives)
         solution = self._settled(drives, solve, ahead, before) if self._settles else solve()
