@@ -10,7 +10,7 @@ from ..assembly.fronts import factorise, solve
 from ..assembly.tangent import differentiate
 from ..assembly.tree import residual
 from ..laws.actuators import lengths_and_gradients
-from ..numerics.arena import matrix, vector
+from ..numerics.arena import matrix, unowned, vector
 from ..numerics.kernels import borrowed, call, inner, kernel, run
 from ..numerics.rotations import coefficients, rotate, tangent_and_slope
 from ..rod.kinematics import free_base, kinematics, turn_columns
@@ -183,6 +183,7 @@ def actuator_lengths(d, paths, q):
     return lengths, slopes
 
 
+@unowned
 @kernel
 def linear_solves(tree, work, tangent, fronts, code, z, still, fresh, rows, dy, out):
     """

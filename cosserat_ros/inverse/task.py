@@ -20,7 +20,7 @@ from .compiled import body_motion, Station, station_motion
 HERE = np.eye(4)
 HEAVIEST = 1e9  # [-] that a target may count: more is a mistake
 MOST_STATIONS = 64  # that are kept from task to task
-SKEWED = 1e-6  # that the product of a rotation with its transpose may differ from 1
+SKEWED = 1e-6 + 1e-5 * np.eye(3)  # that a rotation times its transpose may differ from 1
 
 _station_motion, _body_motion = Direct(station_motion), Direct(body_motion)
 
