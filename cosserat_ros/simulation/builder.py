@@ -14,15 +14,14 @@ from ..assembly.assembly import Assembly, Attachment, GROUND, RigidBody, RodPart
 from ..assembly.joint_kinds import JointKind
 from ..assembly.rods import PLATFORM
 from ..checks.errors import InvalidModel
-from ..description.modes import StrainModes
 from ..description.robot import Robot
 from ..laws.actuators import Paths
 from ..rod.discretisation import Discretisation
 
 
 def assembly_of(
-    robot: Robot, modes: StrainModes, rods: Mapping[str, Discretisation],
-    paths: Mapping[str, Paths], gravity: np.ndarray, coupled: Collection[str] = (),
+    robot: Robot, rods: Mapping[str, Discretisation], paths: Mapping[str, Paths],
+    gravity: np.ndarray, coupled: Collection[str] = (),
 ) -> Assembly:
     """
     Return a robot's rods and its platform as an assembly, in base_link.
@@ -30,8 +29,6 @@ def assembly_of(
     Parameters
     ----------
     robot : Robot
-    modes : StrainModes
-        Of all rods.
     rods, paths : mapping of str to Discretisation and Paths
         How each rod is divided, and the paths of its actuators.
     gravity : (3,) array
@@ -50,13 +47,13 @@ def assembly_of(
             robot.platform.mass, robot.platform.inertia.matrix(),
             pose=robot.platform_pose(robot.rest_shape(2)))
     for name, d in rods.items():
-        rod, tip, joint = robot.rods[name], None, JointKind()
+        tip, joint = None, JointKind()
         if robot.platform is not None:
             leg = legs[name]
             tip = Attachment(PLATFORM, leg.attachment.matrix())
             joint = JointKind(leg.joint, tuple(leg.axis or (0.0, 0.0, 1.0)))
         parts[name] = RodPart(
-            rod, modes, Attachment(GROUND, rod.base.matrix()), tip, tip_joint=joint,
+            d, base=Attachment(GROUND, robot.rods[name].base.matrix()), tip=tip, tip_joint=joint,
             paths=paths[name] if paths[name].flat.size else None,
-            breaks=d.breaks[1:-1].tolist(), coupled=name in coupled and len(d.W) > 1)
+            coupled=name in coupled and len(d.W) > 1)
     return Assembly(bodies, parts, gravity=gravity)

@@ -329,8 +329,8 @@ class Model:
     def assembly(self) -> Assembly:
         """Return the robot as an assembly, in its rest shape."""
         return assembly_of(
-            self.robot, self.modes, dict(zip(self.names, self.rods)),
-            dict(zip(self.names, self.paths)), self.gravity, self._coupled())
+            self.robot, dict(zip(self.names, self.rods)), dict(zip(self.names, self.paths)),
+            self.gravity, self._coupled())
 
     def solver(self, tolerance: float = 1e-6) -> RodsSolver:
         """Return a solver of this robot, in its rest shape, with arrays of its own."""
