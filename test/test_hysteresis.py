@@ -88,7 +88,7 @@ def test_it_stops_a_vibration_that_nothing_else_damps():
     energies = []
     for _ in range(120):
         assert sim.step(5e-3).converged
-        energies.append(sim.solver.energy(sim.loads))
+        energies.append(sum(sim.solver.energy()))
     assert max(energies[60:]) < 0.2 * energies[0]
     rest = np.abs(sim.solver.state(0).xi[:, 4]).max()
     assert rest < 1.2 * 5e-4 / EI
