@@ -8,9 +8,8 @@ import sys
 from conftest import ROOT
 import pytest
 
-from cosserat_ros.description import parts, rod, routing, section
+from cosserat_ros.description import modes, parts, rod, routing, section
 from cosserat_ros.description.robot import load
-from cosserat_ros.rod import discretisation as strain
 from cosserat_ros.simulation.simulator import Simulator
 
 DOCS = ROOT / 'docs'
@@ -50,6 +49,16 @@ def test_the_example_of_a_comparison_says_what_it_prints():
         assert shown == pytest.approx([float(x) for x in numbers.split(',')], abs=2e-4)
 
 
+@pytest.mark.parametrize('page', ['README.md', 'docs/engine.md'])
+def test_examples_without_ros_run(page):
+    code = re.search(r'```python\n(.*?)```', (ROOT / page).read_text(), re.S)[1]
+    ran = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=100,
+        cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r'\[.*\d.*\]', ran.stdout), ran.stdout  # a tip
+
+
 def test_every_part_of_a_robot_is_on_the_page():
     """Every dataclass that a file can have has its table."""
     named = set(re.findall(r'<!-- fields: (\w+) -->', (DOCS / 'robots.md').read_text()))
@@ -58,7 +67,7 @@ def test_every_part_of_a_robot_is_on_the_page():
             if (is_dataclass(kind) and kind.__module__ == module.__name__
                     and not name.startswith(('_', 'Base')) and name not in ('Actuator', 'Rod')):
                 assert name in named, f'{name} has no table'
-    assert strain.StrainModes.__name__ in named
+    assert modes.StrainModes.__name__ in named
 
 
 @pytest.mark.parametrize('page', [ROOT / 'README.md', *sorted(DOCS.glob('*.md'))],
