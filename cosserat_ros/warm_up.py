@@ -18,7 +18,7 @@ from .assembly.dense import linearise, solve_rows
 from .assembly.fronts import factorise, Fronts, solve
 from .assembly.layout import remote_calls
 from .assembly.newton import newton, Procedures, Stop
-from .assembly.tangent import differentiate, Tangent
+from .assembly.tangent import differentiate, multiply, Tangent
 from .assembly.tree import residual, Tree, Work
 from .description.parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .description.robot import MountedRod, Robot
@@ -62,7 +62,7 @@ class _Arguments(NamedTuple):
 def _arguments() -> _Arguments:
     tree, work, tangent, fronts = Model(robots()[0]).assembly().parts()[:4]
     return _Arguments(
-        tree, work, tangent, fronts, Procedures(0, 0, 0, 0), np.zeros(1), np.zeros((1, 1)))
+        tree, work, tangent, fronts, Procedures(0, 0, 0, 0, 0), np.zeros(1), np.zeros((1, 1)))
 
 
 def _compile_element_tangent() -> None:
@@ -98,6 +98,7 @@ def _compile_newton() -> None:
 
 def _compile_dense() -> None:
     a = _arguments()
+    address(multiply, a.tree, 6, a.tangent, a.z, a.z)
     compiled(linearise, a.tree, a.work, a.tangent, a.code, a.rows, a.z, a.z, a.rows)
     compiled(solve_rows, a.tree, 6, a.tangent, a.fronts, a.code, a.rows, a.rows, a.rows)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ..numerics.kernels import borrowed, kernel, run
+from ..numerics.arena import unowned
+from ..numerics.kernels import kernel, run
 from .fronts import solve
 from .tangent import differentiate, multiply
 from .tree import residual
 
 
+@unowned
 @kernel
 def linearise(tree, work, tangent, code, instant, c, r, K):
     """
@@ -33,7 +35,6 @@ def linearise(tree, work, tangent, code, instant, c, r, K):
         18 variations of each frame's motion, or 6 where nothing moves.
 
     """
-    tree, work, tangent = borrowed(tree), borrowed(work), borrowed(tangent)
     n = r.size
     run(residual, code.residual, (tree, instant[0], instant[1], instant[2], work, r))
     ny = 6
@@ -53,14 +54,14 @@ def linearise(tree, work, tangent, code, instant, c, r, K):
         unit[i] = 0.0
     for i in range(n):
         unit[i] = 1.0
-        multiply(tree, ny, tangent, unit, K[i])
+        run(multiply, code.multiply, (tree, ny, tangent, unit, K[i]))
         unit[i] = 0.0
     return ny
 
 
+@unowned
 @kernel
 def solve_rows(tree, ny, tangent, fronts, code, rows, dy, out):
     """Write the inverse of the tangent times each row of `rows` (m, Z), by its factors."""
-    tree, tangent, fronts = borrowed(tree), borrowed(tangent), borrowed(fronts)
     for i in range(rows.shape[0]):
         run(solve, code.solve, (tree, ny, tangent, fronts, rows[i], dy, out[i]))

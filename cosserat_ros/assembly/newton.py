@@ -33,6 +33,7 @@ class Procedures(NamedTuple):
     differentiate: int
     factorise: int
     solve: int
+    multiply: int
 
 
 @inner

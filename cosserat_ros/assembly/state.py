@@ -19,7 +19,7 @@ from .joint import FREELY, multiply
 from .layout import element_code, plan, WORLD
 from .momentum import elastic_energy, Energy, Floating, floating, no_sums, sum_masses, Sums
 from .newton import Procedures
-from .tangent import differentiate, Tangent
+from .tangent import differentiate, multiply as multiply_tangent, Tangent
 from .tree import ELEMENT, JOINT, residual, ROOT, Tree, Work
 
 RootMotion = Callable[[Motion, float, float], Motion]
@@ -282,7 +282,8 @@ class AssemblyState:
                 address(residual, tree, z, z, z, work, z),
                 address(differentiate, tree, work, z, 0.0, 0.0, 6, self.tangent),
                 address(factorise, tree, 6, self.tangent, self.fronts),
-                address(solve, tree, 6, self.tangent, self.fronts, z, dy, z))
+                address(solve, tree, 6, self.tangent, self.fronts, z, dy, z),
+                address(multiply_tangent, tree, 6, self.tangent, z, z))
         return AssemblyState._addresses
 
     # --- Balances ---

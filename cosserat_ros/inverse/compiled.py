@@ -11,7 +11,7 @@ from ..assembly.tangent import differentiate
 from ..assembly.tree import residual
 from ..laws.actuators import lengths_and_gradients
 from ..numerics.arena import matrix, unowned, vector
-from ..numerics.kernels import borrowed, call, inner, kernel, run
+from ..numerics.kernels import call, inner, kernel, run
 from ..numerics.rotations import coefficients, rotate, tangent_and_slope
 from ..rod.kinematics import free_base, kinematics, turn_columns
 
@@ -210,8 +210,6 @@ def linear_solves(tree, work, tangent, fronts, code, z, still, fresh, rows, dy, 
         SOLVED, NOT_FINITE, or which link's block is singular.
 
     """
-    tree, work = borrowed(tree), borrowed(work)
-    tangent, fronts = borrowed(tangent), borrowed(fronts)
     run(residual, code.residual, (tree, z, still, still, work, rows[0]))
     if fresh:
         run(differentiate, code.differentiate, (tree, work, z, 0.0, 0.0, STATIC, tangent))
