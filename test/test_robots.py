@@ -248,8 +248,8 @@ def test_the_finger_reaches_the_papers_end_state_with_air_and_with_water():
         for i in range(1, 451):
             sim.commands['chamber'] = start + (end - start) * min(i / 200.0, 1.0)
             sim._reached['chamber'] = sim.commands['chamber']
-            drives = sim.model.drives(sim.commands, {'chamber': mode})
-            assert sim.solver.step(sim.model.loads(), 0.01, drives).converged
+            sim.solver.drive(sim.model.drives(sim.commands, {'chamber': mode}))
+            assert sim.solver.step(0.01).converged
             path.append(tip(sim)[0])
         shape = sim.shape()['backbone']
         assert abs(np.mean(shape.strains[:, 2]) - 1.0 - 0.12) < 0.005
@@ -263,9 +263,10 @@ def test_three_equal_pressures_only_stretch():
     sim.solver.tolerance = 1e-11
     sim.commands.update(dict.fromkeys(sim.robot.chambers, 2e4))
     loads = sim.model.loads()
-    none = loads._replace(gravity=0.0 * loads.gravity)
-    drives = sim.model.drives(sim.commands, dict.fromkeys(sim.robot.chambers, 'pressure'))
-    assert sim.solver.statics(none, drives).converged
+    sim.solver.load(loads._replace(gravity=0.0 * loads.gravity))
+    sim.solver.drive(sim.model.drives(
+        sim.commands, dict.fromkeys(sim.robot.chambers, 'pressure')))
+    assert sim.solver.statics().converged
     length = sim.robot.rods['backbone'].length
     assert_allclose(tip(sim)[:2], 0.0, atol=1e-9 * length)
     assert tip(sim)[2] > 1.001 * length
