@@ -89,7 +89,8 @@ STALE = 3.0        # [s] without a new Jacobian, likewise
 OFF_CLOCK = 1.0    # [s] between a stamp and our clock that is no delay any more
 LONGEST = 0.5      # [s] between two poses that commands are moved on for
 APPROACH = 2.0     # [s] at least to the beginning of the path
-JUMP = 0.6         # of the radius, that a tip cannot move between two poses
+JUMP = 0.6         # of the radius, that a tip cannot move at once: it was reset
+SWING = 2.0        # times the path's speed, that it may have besides
 FASTEST_ERROR = 0.2  # of the radius, that the gain makes good at a time
 ONSET = 0.25       # of a period until the path goes at its pace
 PATIENCE = 10.0    # [s] for an answer
@@ -182,7 +183,8 @@ class PathFollower(Node):
         if self._phase != FOLLOWING or before is None:
             return
         jump = float(np.linalg.norm(tip - before))
-        if jump > JUMP * self._path.radius * max(1.0, passed / self._tip_period) or passed < 0.0:
+        turned = 2.0 * math.pi * passed / self._path.period  # [rad] of a circle, meanwhile
+        if jump > self._path.radius * (JUMP + SWING * turned) or passed < 0.0:
             self._begin(f'the robot was reset: its tip jumped by {1e3 * jump:.1f} mm')
             return
         self._judge(message, tip)

@@ -37,6 +37,7 @@ from .service_calls import full_name
 FAILED, MISUSED, PARTLY_MET = 1, 2, 3  # exit codes
 SOLVED = SolverStatus.CONVERGED, SolverStatus.BEST_EFFORT
 PATIENCE = 0.05  # [s] at most until a signal is heeded
+DISCOVERY = 0.3  # of the time for an answer, within which a simulator must be found
 POSITION_UNITS = {ActuatorInfo.TENDON: 'm', ActuatorInfo.CHAMBER: 'm^3', ActuatorInfo.LEG: 'm'}
 EFFORT_UNITS = {ActuatorInfo.TENDON: 'N', ActuatorInfo.CHAMBER: 'Pa', ActuatorInfo.LEG: 'N'}
 UNITS = {  # that a value may be given in: the SI unit, and the size in it
@@ -185,7 +186,7 @@ class Client(Node):
 
     def robot(self) -> RobotInfo:
         """Return what the simulator's robot is, or raise."""
-        if not self.wait_for(lambda: self._told, 0.1 * self._timeout):
+        if not self.wait_for(lambda: self._told, DISCOVERY * self._timeout):
             others = [topic.removesuffix('/robot')
                       for topic, kinds in self.get_topic_names_and_types()
                       if 'cosserat_ros/msg/RobotInfo' in kinds
@@ -197,7 +198,7 @@ class Client(Node):
     def ask(self, kind: Any, service: str, request: Any) -> Any:
         """Return the response of a service, or raise."""
         client: Any = self.create_client(kind, f'{self.simulator}/{service}')
-        if not self.wait_for(client.service_is_ready, 0.1 * self._timeout):
+        if not self.wait_for(client.service_is_ready, DISCOVERY * self._timeout):
             raise NoAnswer(f'{client.service_name} is not there')
         future = client.call_async(request)
         self.wait_for(
