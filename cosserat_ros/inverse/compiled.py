@@ -103,11 +103,11 @@ def station_motion(d, base, q, station, offset, wanted):
         J (6, n): of position and of rotation (world frame), with q.
 
     """
-    still, held = np.zeros(q.size), np.zeros((0, 3))
+    still = np.zeros(q.size)
     x, n = kinematics(d, base, q, still, still), 0
     psi = np.zeros((0, 3, 0))
     if wanted:
-        n, psi = q.size, turn_columns(d, x, 0.0, 0.0, held, True, None)[0]
+        n, psi = q.size, turn_columns(d, x)
     p, R, J = base.p.copy(), np.zeros((3, 3)), np.zeros((6, n))
     for k in range(d.s.size):
         share = station.share[k]

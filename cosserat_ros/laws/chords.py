@@ -106,7 +106,7 @@ def chord_length(d, base, q, holes):
     n, K = q.size, holes.at.size
     still = np.zeros(n)
     x = kinematics(d, base, q, still, still)
-    psi = turn_columns(d, x, 0.0, 0.0, np.zeros((0, 3)), True, None)[0]
+    psi = turn_columns(d, x)
     P, arm, dP = np.empty((K, 3)), np.empty((K, 3)), np.zeros((K, 3, n))
     _place_holes(d, base, x, psi, holes, P, arm, dP)
     length, gradient, half, f = 0.0, np.zeros(n), np.zeros((n, n)), np.zeros((K, 3))

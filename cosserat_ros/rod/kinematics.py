@@ -20,7 +20,6 @@ import numpy as np
 from ..numerics.arena import empty, matrix, vector, zeros
 from ..numerics.kernels import inner, kernel, merged
 from ..numerics.rotations import (
-    acceleration_slopes,
     add_quadratic_rate,
     coefficients,
     cross,
@@ -238,71 +237,14 @@ def _chain(base, Omega, Omega_t, Omega_tt, room):
 # --- Variations ----------------------------------------------------------------------------------
 
 @inner
-def turn_columns(d, x, cV, cA, turn, still, room):
-    """
-    Return the variations of rotation, angular velocity and acceleration with each coordinate.
-
-    Where ``q_t = cV q + ...`` and ``q_tt = cA q + ...``. Three arrays (M + 1, 3, C), world frame,
-    with C = n columns, and six more (position and turn) if the base is free: `turn` (1, 3) is its
-    rotation vector, and (0, 3) if it is not. Where all is `still`, the last two are zero.
-    """
+def turn_columns(d, x):
+    """Return how the rotation after each exponential varies with q, (M + 1, 3, n), world frame."""
     M, n = d.turn.shape
-    C = n + 6 * turn.shape[0]
-    shape = M + 1, 3, C
-    psi, dOm, dOm_t = zeros(room, shape), zeros(room, shape), zeros(room, shape)
-    T, D, E1, E2 = matrix(3, 3), matrix(3, 3), matrix(3, 3), matrix(3, 3)
-    A, A_t, A_tt = matrix(3, 3), matrix(3, 3), matrix(3, 3)
-    X, c = matrix(3, 3), vector(8)
-    for b in range(turn.shape[0]):
-        coefficients(turn[b], c)
-        tangent_and_slope(turn[b], c, turn[b], T, D)
-        for i in range(3):
-            dOm[0, i, n + 3 + i], dOm_t[0, i, n + 3 + i] = cV, cA
-            for j in range(3):
-                psi[0, i, n + 3 + j] = T[i, j]
+    psi, T, D = np.zeros((M + 1, 3, n)), matrix(3, 3), matrix(3, 3)
     for e in range(M):
-        R, Om, ra, rb = x.Rc[e], x.Om[e], x.step[e], x.step_t[e]
-        o = x.Omega[e]
-        tangent_and_slope(o, x.c[e], x.Omega_t[e], T, D)
-        if still:
-            _add_turns(d, e, R, T, psi)
-            continue
-        acceleration_slopes(o, x.c[e], x.Omega_t[e], E1, E2)
-        tangent_and_slope(o, x.c[e], x.Omega_tt[e], T, X)
-        for i in range(3):
-            for j in range(3):
-                E1[i, j] += cA * T[i, j] + X[i, j] + cV * E2[i, j]
-                D[i, j] += cV * T[i, j]
-        for i in range(3):
-            for j in range(3):
-                A[i, j] = R[i, 0] * T[0, j] + R[i, 1] * T[1, j] + R[i, 2] * T[2, j]
-                A_t[i, j] = R[i, 0] * D[0, j] + R[i, 1] * D[1, j] + R[i, 2] * D[2, j]
-                A_tt[i, j] = R[i, 0] * E1[0, j] + R[i, 1] * E1[1, j] + R[i, 2] * E1[2, j]
-        for k in range(C):
-            mu, j = 0.0, 0
-            if k < n:
-                mu, j = d.turn[e, k], max(d.component[k] - 3, 0)
-            y0, y1, y2 = psi[e, 0, k], psi[e, 1, k], psi[e, 2, k]
-            v0, v1, v2 = dOm[e, 0, k], dOm[e, 1, k], dOm[e, 2, k]
-            a0 = y1 * ra[2] - y2 * ra[1] + mu * A_t[0, j]
-            a1 = y2 * ra[0] - y0 * ra[2] + mu * A_t[1, j]
-            a2 = y0 * ra[1] - y1 * ra[0] + mu * A_t[2, j]
-            psi[e + 1, 0, k] = y0 + mu * A[0, j]
-            psi[e + 1, 1, k] = y1 + mu * A[1, j]
-            psi[e + 1, 2, k] = y2 + mu * A[2, j]
-            dOm[e + 1, 0, k] = v0 + a0
-            dOm[e + 1, 1, k] = v1 + a1
-            dOm[e + 1, 2, k] = v2 + a2
-            dOm_t[e + 1, 0, k] = (
-                dOm_t[e, 0, k] + y1 * rb[2] - y2 * rb[1] + mu * A_tt[0, j]
-                + v1 * ra[2] - v2 * ra[1] + Om[1] * a2 - Om[2] * a1)
-            dOm_t[e + 1, 1, k] = (
-                dOm_t[e, 1, k] + y2 * rb[0] - y0 * rb[2] + mu * A_tt[1, j]
-                + v2 * ra[0] - v0 * ra[2] + Om[2] * a0 - Om[0] * a2)
-            dOm_t[e + 1, 2, k] = (
-                dOm_t[e, 2, k] + y0 * rb[1] - y1 * rb[0] + mu * A_tt[2, j]
-                + v0 * ra[1] - v1 * ra[0] + Om[0] * a1 - Om[1] * a0)
-    return psi, dOm, dOm_t
+        tangent_and_slope(x.Omega[e], x.c[e], x.Omega_t[e], T, D)
+        _add_turns(d, e, x.Rc[e], T, psi)
+    return psi
 
 
 @inner
