@@ -19,11 +19,12 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 import time
+from typing import NamedTuple
 
 import numpy as np
 
 from cosserat_ros.description.modes import StrainModes
-from cosserat_ros.description.robot import load
+from cosserat_ros.description.robot import load, Robot
 from cosserat_ros.papers.described import by_shooting
 from cosserat_ros.simulation.simulator import Simulator
 
@@ -53,25 +54,33 @@ def drive(sim: Simulator, t: float, phases: np.ndarray) -> None:
         sim.command(**{name: float(np.clip(value, least, most))})
 
 
-def run(name: str, modes: StrainModes, seconds: float) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the tip's path, the time of each step [s], and how many were divided."""
-    dt = CASES[name][0]
-    sim = Simulator(load(CONFIG / f'{name}.yaml'), modes)
+class Run(NamedTuple):
+    """A robot that was driven."""
+
+    path: np.ndarray   # (T, 3) of its tip [m]
+    spent: np.ndarray  # (T,) time of each step [s]
+    divided: int       # how many were
+    gap: float         # the largest of all steps
+
+
+def run(robot: Robot, modes: StrainModes, dt: float, seconds: float) -> Run:
+    """Drive a robot at random, in steps of dt [s]."""
+    sim = Simulator(robot, modes)
     phases = np.random.default_rng(1).uniform(0.0, 2.0 * np.pi, (len(sim.robot.actuators), 2))
     drive(sim, 0.0, phases)
     assert sim.statics().converged
     gc.collect()
     gc.freeze()  # as nodes do: what is loaded is not looked at again and again
-    path, spent, divided = [], [], 0
+    path, spent, divided, gap = [], [], 0, 0.0
     for i in range(1, round(seconds / dt) + 1):
         drive(sim, i * dt, phases)
         begin = time.process_time()
         solution = sim.step(dt)
         spent.append(time.process_time() - begin)
         assert solution.converged, solution.message
-        divided += solution.parts > 1
+        divided, gap = divided + (solution.parts > 1), max(gap, solution.gap)
         path.append(sim.tip_pose()[:3, 3])
-    return np.array(path), np.array(spent), divided
+    return Run(np.array(path), np.array(spent), divided, gap)
 
 
 def shoot(name: str) -> tuple[np.ndarray, np.ndarray, float]:
@@ -111,12 +120,12 @@ def main() -> None:
     print(f'{"robot":20} {"step ms":>8} {"x real time":>12} {"median us":>10} {"slowest us":>11} '
           f'{"divided":>8} {"error %":>8} {"x shooting":>11} {"apart %":>8}')
     for name, (dt, modes) in CASES.items():
-        run(name, modes, 1.0)
-        runs = [run(name, modes, SECONDS) for _ in range(RUNS)]
-        path, _, divided = runs[0]
-        spent = np.min([each for _, each, _ in runs], axis=0)
-        fine, _, _ = run(name, FINE, COMPARED)
         robot = load(CONFIG / f'{name}.yaml')
+        run(robot, modes, dt, 1.0)
+        runs = [run(robot, modes, dt, SECONDS) for _ in range(RUNS)]
+        path, _, divided, _ = runs[0]
+        spent = np.min([each.spent for each in runs], axis=0)
+        fine = run(robot, FINE, dt, COMPARED).path
         length = max(rod.length for rod in robot.rods.values())
         error = np.linalg.norm(path[:len(fine)] - fine, axis=1).max() / length
         print(f'{name:20} {1e3 * dt:8.2f} {dt * len(spent) / spent.sum():12.0f} '

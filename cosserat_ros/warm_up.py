@@ -7,6 +7,7 @@ Compile the numerics into the cache on disk, so that no node has to: run at inst
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import NamedTuple
 
@@ -14,12 +15,17 @@ import numpy as np
 
 from .analysis.linearize import linearize
 from .analysis.stability import displacements, stability
+from .assembly.blocks import Tangent
 from .assembly.dense import linearise, solve_rows
-from .assembly.fronts import factorise, Fronts, solve
+from .assembly.equations import residual
+from .assembly.fronts import Fronts
 from .assembly.layout import remote_calls
 from .assembly.newton import newton, Procedures, Stop
-from .assembly.tangent import differentiate, multiply, Tangent
-from .assembly.tree import residual, Tree, Work
+from .assembly.tangent import differentiate, multiply, renew
+from .assembly.ties import factorise, solve
+from .assembly.tree import Code, Tree, Work
+from .description.joints import Mount
+from .description.obstacles import ContactProperties, Obstacle, Plane
 from .description.parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .description.robot import MountedRod, Robot
 from .description.rod import Material, Segment
@@ -31,9 +37,13 @@ from .inverse.quadratic import Box, Linear, quadratic_step
 from .inverse.task import Task
 from .numerics.integrators import begin, STILL
 from .numerics.kernels import address, compiled
-from .numerics.lie import hat, inverse_se3
+from .numerics.lie import hat, inverse_se3, write_places
+from .numerics.references import reference
+from .rod.outline import Marks, write_chords, write_frames, write_points
 from .simulation.model import Model
 from .simulation.simulator import Load, Simulator
+
+ELIMINATION = 'tie', 'eliminate', 'substitute'  # of `Code`
 
 
 def warm_up() -> None:
@@ -62,23 +72,32 @@ class _Arguments(NamedTuple):
 def _arguments() -> _Arguments:
     tree, work, tangent, fronts = Model(robots()[0]).assembly().parts()[:4]
     return _Arguments(
-        tree, work, tangent, fronts, Procedures(0, 0, 0, 0, 0), np.zeros(1), np.zeros((1, 1)))
+        reference(tree), reference(work), reference(tangent), reference(fronts),
+        Procedures(0, 0, 0, 0, 0, 0), np.zeros(1), np.zeros((1, 1)))
 
 
 def _compile_element_tangent() -> None:
-    function, arguments = remote_calls(_arguments().work)[-1]
-    address(function, *arguments)
+    a = _arguments()
+    calls = remote_calls(a.tree, a.work, a.tangent, a.fronts)
+    for k in (Code._fields.index('vary'), Code._fields.index('couple_chords')):
+        address(calls[k][0], *calls[k][1])
 
 
 def _compile_residual() -> None:
     a = _arguments()
-    for function, arguments in remote_calls(a.work)[:-1]:
-        address(function, *arguments)
+    for name, (function, arguments) in zip(Code._fields, remote_calls(
+            a.tree, a.work, a.tangent, a.fronts)):
+        if name not in ('vary', 'couple_chords', *ELIMINATION):
+            address(function, *arguments)
     address(residual, a.tree, a.z, a.z, a.z, a.work, a.z)
 
 
 def _compile_elimination() -> None:
     a = _arguments()
+    calls = remote_calls(a.tree, a.work, a.tangent, a.fronts)
+    for name in ELIMINATION:
+        function, arguments = calls[Code._fields.index(name)]
+        address(function, *arguments)
     address(factorise, a.tree, 6, a.tangent, a.fronts)
     address(solve, a.tree, 6, a.tangent, a.fronts, a.z, a.rows, a.z)
 
@@ -86,6 +105,7 @@ def _compile_elimination() -> None:
 def _compile_tangent() -> None:
     a = _arguments()
     address(differentiate, a.tree, a.work, a.z, 0.0, 0.0, 6, a.tangent)
+    address(renew, a.tree, a.work, a.z, 0.0, 6, a.tangent)
 
 
 def _compile_newton() -> None:
@@ -112,22 +132,34 @@ def _compile_others() -> None:
     actuator_lengths(sim.model.rods[0], sim.model.paths[0], sim.solver.q[0])
     inverse_se3(np.eye(4))
     hat(np.zeros(3))
+    _draw(np.tile(np.eye(4), (2, 1, 1)), Marks(np.zeros(1, dtype=np.int64), np.zeros(1)))
     one, square = np.ones(1), np.ones((1, 1))
     quadratic_step(
         Linear(square, square, square, np.ones((3, 1))), Box(-one, one, one), *[one] * 7)
+
+
+def _draw(poses: np.ndarray, marks: Marks) -> None:
+    """Do what is done for markers and frames."""
+    places = np.empty((2, 7))
+    write_places(poses, places)
+    write_frames(poses, marks, places[:1])
+    write_points(poses, marks, np.zeros((1, 3)), np.empty((1, 3)))
+    write_chords(poses, 1, places[:1], np.empty(1))
 
 
 def robots() -> list[Robot]:
     """Return a small robot of each kind, with two or more of all: kernels of one are others."""
     segment = Segment(0.1, Circular(1e-3), Material(1e9, 1e3, poisson_ratio=0.3))
     rod = MountedRod(segments=(segment, segment))
+    touching = ContactProperties(stiffness=1e4)
     sides = Parallel((0.01, 0.0)), Parallel((0.0, 0.01))
     legs = {}
     for k, angle in enumerate((0.0, 2.0, 4.0)):
-        legs[f'leg_{k}'] = Pose((0.05 * np.cos(angle), 0.05 * np.sin(angle), 0.0))
+        legs[f'leg_{k}'] = Mount((0.05 * np.cos(angle), 0.05 * np.sin(angle), 0.0))
     return [
-        Robot('arm', {'backbone': rod}, tendons={
-            f'tendon_{k}': Tendon(routing=side) for k, side in enumerate(sides)}),
+        Robot('arm', {'backbone': replace(rod, contact=touching)}, tendons={
+            f'tendon_{k}': Tendon(routing=side) for k, side in enumerate(sides)},
+            obstacles={'floor': Obstacle(Plane(), Pose((0.0, 0.0, -1.0)), friction=0.1)}),
         Robot('finger', {'backbone': rod}, chambers={
             f'chamber_{k}': Chamber(routing=side, area=1e-5, command='amount')
             for k, side in enumerate(sides)}),
@@ -145,7 +177,8 @@ def _exercise(sim: Simulator) -> None:
     sim.carry('weight', Body(1e-4), on_platform=sim.robot.platform is not None)
     sim.step()
     sim.step()
-    sim.twists(sim.shape())
+    sim.shape()
+    sim.look()
     sim.internal_wrenches()
     sim.actuators()
     sim.statics()

@@ -25,6 +25,8 @@ from rcl_interfaces.srv import DescribeParameters, ListParameters
 import rclpy
 from rclpy.node import Node
 
+from cosserat_ros.commands.cosserat import SUBCOMMANDS
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / 'docs' / 'nodes.md'
 PATIENCE = 60.0  # [s] until a node must be there, with all that it offers
@@ -46,7 +48,8 @@ TOPICS = {
         'joint_commands': 'commands by name, any of them; each takes the array of its interface',
         '~/joint_trajectory': 'commands over time, interpolated; a new one replaces the old',
         '~/wrench': 'load on the frame that the header names, along its axes; zero takes it away',
-        'joint_states': 'displacement and tension, volume and pressure, or length and force',
+        'joint_states': 'displacement and tension, volume and pressure, or length and force; of '
+                        'driven joints position, velocity and effort',
         '/tf': 'all moving frames of one instant',
         '/tf_static': 'where base_link is, and the tip on what carries it',
         '~/markers': 'rods, discs, platform, tendons by tension, chambers by pressure, loads',
@@ -69,6 +72,10 @@ TOPICS = {
         '/tf_static': 'frames',
         '/diagnostics': 'how simulators are',
     },
+    'recorder': dict.fromkeys(
+        ('joint_commands', 'simulator/commands', 'simulator/joint_trajectory',
+         'simulator/wrench'),
+        'what the robot is told, from the start; all else is found as it runs'),
     'path_follower': {
         '/simulator/tip_pose': 'where the tip is',
         '/simulator/tip_twist': 'how fast it is',
@@ -87,6 +94,40 @@ Written by `make docs` from the running nodes: do not edit. `~` is the node's ow
 [srv/](../srv) and [msg/](../msg). Every node also has the topics, services and parameters that
 rclpy gives it, such as `use_sim_time`. `live` parameters can be set while the node runs; the
 others hold what the node was started with.
+
+| what you want | start |
+|---|---|
+| a robot to command, as if it were real | `cosserat simulate` |
+| to see it without RViz, and to drive it by hand | `cosserat view` |
+| an equilibrium | `cosserat statics` |
+| the actuation for a place of the tip | `cosserat inverse-statics` |
+| a tip that follows a path | `cosserat follow` |
+| a bag of all that a robot says and is told | `cosserat record` |
+| the error between a real robot and the simulated one | `cosserat comparator` |
+
+```
+your controller --- ~/commands, joint_commands, ~/joint_trajectory --> simulator
+your controller <-- joint_states, ~/tip_pose, ~/backbone ------------- simulator
+statics, inverse_statics, path_follower, viewer <-- services --------> simulator
+viewer, RViz    <-- /tf, ~/markers ----------------------------------- simulator
+comparator      <-- ~/backbone --------------------------------------- simulator
+comparator      <-- markers ------------------------------------------ the real robot
+recorder        <-- all of them
+
+world -> base_link -> backbone_00 ... backbone_20 -> tip   stations of a rod, each on base_link
+                   -> platform -> tip                      a robot with legs
+                   -> <body> -> <body>_<frame>             bodies by themselves
+```
+
+| topics of the simulator | reliability | durability | depth |
+|---|---|---|---|
+| `/tf` | reliable | volatile | 100 |
+| `/tf_static`, `~/robot` | reliable | transient local | 1 |
+| `joint_commands` (in) | reliable publishers only | volatile | 1 |
+| `~/commands`, `~/joint_trajectory`, `~/wrench` (in) | reliable publishers only | volatile | 10 |
+| all others (out) | reliable; best-effort listeners match | volatile | 10 |
+
+What nobody listens to is not computed.
 """
 
 
@@ -95,7 +136,12 @@ def names_in_cmake() -> list[str]:
     text = (ROOT / 'CMakeLists.txt').read_text(encoding='utf-8')
     found = re.search(r'set\(nodes ([^)]*)\)', text)
     assert found is not None
-    return found[1].split()
+    return sorted(found[1].split(), key=lambda name: name != 'simulator')  # which comes first
+
+
+def subcommand(node: str) -> str:
+    """Return which subcommand of `cosserat` starts a node."""
+    return next(word for word, one in SUBCOMMANDS.items() if one.module == f'nodes.{node}')
 
 
 def first_words(kind: str) -> str:
@@ -119,12 +165,13 @@ class Graph(Node):
                     ('out', self.get_publisher_names_and_types_by_node),
                     ('service', self.get_service_names_and_types_by_node))}
 
-    def settled(self, node: str) -> dict[str, dict[str, str]]:
-        """Return what a node offers once nothing more is added."""
+    def settled(self, node: str, least: int) -> dict[str, dict[str, str]]:
+        """Return what a node offers, at `least` so many topics, once nothing more is added."""
         deadline, since = time.monotonic() + PATIENCE, time.monotonic()
         last: dict[str, dict[str, str]] = {}
         here = False
-        while time.monotonic() - since < SETTLED or not here:
+        while time.monotonic() - since < SETTLED or not here or (
+                len(last['in']) + len(last['out']) < least):
             assert time.monotonic() < deadline, f'{node} does not come up'
             here = node in self.get_node_names()
             now = self.offered(node) if here else {}
@@ -162,8 +209,10 @@ def allowed(one: ParameterDescriptor) -> str:
 def node_section(name: str, graph: Graph) -> str:
     """Return the section of a running node."""
     module = importlib.import_module(f'cosserat_ros.nodes.{name}')
-    offered, words = graph.settled(name), dict(TOPICS.get(name, {}))
-    lines = [f'## {name}', '', summary(module), '', f'`ros2 run cosserat_ros {name}`', '']
+    words = dict(TOPICS.get(name, {}))
+    offered = graph.settled(name, len(words))
+    lines = [f'## {name}', '', summary(module), '',
+             f'`cosserat {subcommand(name)}`, or `ros2 run cosserat_ros {name}`', '']
     if offered['in'] or offered['out']:
         lines += ['| | topic | type | |', '|---|---|---|---|']
     else:
@@ -204,7 +253,7 @@ def client_section(name: str) -> str:
     module = importlib.import_module(f'cosserat_ros.nodes.{name}')
     parser: argparse.ArgumentParser = module.command_line()
     lines = [f'## {name}', '', f'{parser.description}', '',
-             f'`ros2 run cosserat_ros {name} --help`', '', '| argument | |', '|---|---|']
+             f'`cosserat {subcommand(name)} --help`', '', '| argument | |', '|---|---|']
     for action in parser._actions:
         given = action.metavar or ('' if action.option_strings else action.dest)
         shown = ' '.join(given) if isinstance(given, tuple) else given

@@ -17,12 +17,12 @@ import sys
 from typing import Any
 
 from cosserat_ros.checks.fields import FARTHEST
-from cosserat_ros.description import parts, robot, rod, routing, section
+from cosserat_ros.description import joints, obstacles, parts, robot, rod, routing, section
 from cosserat_ros.rod import discretisation as strain
 
 PAGE = Path(__file__).resolve().parent / 'robots.md'
 MARK = re.compile(r'(<!-- fields: (\w+) -->\n).*?(<!-- end -->)', re.S)
-MODULES = robot, parts, rod, section, routing, strain
+MODULES = robot, parts, joints, rod, section, routing, obstacles, strain
 
 
 def kind_named(name: str) -> type:
@@ -72,10 +72,11 @@ def allowed(field: Field) -> str:
         if math.isfinite(known.get(key, math.inf)) and abs(known[key]) < FARTHEST
         and 'fewest' not in known]
     what = 'a number' if 'unit' in known else 'a whole number'
-    if 'size' in known:
+    if 'size' in known and 'fewest' not in known:
         what = f'{known["size"]} numbers'
     elif 'fewest' in known:
-        what = 'a list of numbers' if 'unit' in known else 'a list of `[x, y]`'
+        what = 'a list of numbers' if 'unit' in known else (
+            f'a list of `[{", ".join("xyz"[:known["size"]])}]`')
     return f'{what} {" and ".join(limits)}'.rstrip()
 
 
@@ -92,6 +93,8 @@ def default(field: Field) -> str:
     value: Any = field.default
     if value is None:
         return 'none'
+    if isinstance(value, bool):
+        return f'`{str(value).lower()}`'
     if isinstance(value, tuple):
         return f'`[{", ".join(f"{x:g}" for x in value)}]`'
     if isinstance(value, float):

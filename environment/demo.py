@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import os
 from pathlib import Path
+import re
 import signal
 import socket
 import subprocess
@@ -59,6 +60,15 @@ def port_number(text: str) -> int:
     return value
 
 
+def namespace_name(text: str) -> str:
+    """Return a namespace given on the command line."""
+    value = text.strip('/')
+    if not re.fullmatch(r'([A-Za-z]\w*(/[A-Za-z]\w*)*)?', value, re.ASCII):
+        raise argparse.ArgumentTypeError(
+            f'must be letters, digits and underscores, as left or lab/left, got {text}')
+    return value
+
+
 def is_free(port: int) -> bool:
     """Tell whether a server could listen there."""
     with socket.socket() as probe:
@@ -91,16 +101,29 @@ def answers(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def start(node: str, **parameters: object) -> subprocess.Popen:
-    """Start a node of the package with these parameters."""
+def start(node: str, namespace: str, **parameters: object) -> subprocess.Popen:
+    """Start a node of the package in a namespace, with these parameters."""
     executable = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / node
     given = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
     libc = ctypes.CDLL(None)
     return subprocess.Popen(
-        [str(executable), '--ros-args', *given],
+        [str(executable), '--ros-args', '-r', f'__ns:=/{namespace}', *given],
         start_new_session=True,  # Ctrl-C reaches us alone, and we stop the nodes in good order
         # and they stop even if we are killed; we have no threads, so that this is safe
         preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM))  # noqa: PLW1509
+
+
+def look_at(robot: str) -> tuple[str, bool]:
+    """Return what is wrong with a robot, or nothing, and whether it can move by itself."""
+    # Imported while the nodes start, which do the same: the library takes seconds to load.
+    from cosserat_ros.checks.errors import CosseratError
+    from cosserat_ros.description.robot import load
+    from cosserat_ros.nodes.simulator import find_robot
+    from cosserat_ros.simulation.demonstration import swinging
+    try:
+        return '', bool(swinging(load(find_robot(robot))))
+    except (CosseratError, OSError) as error:
+        return str(error), False
 
 
 def stop_all(processes: list[subprocess.Popen]) -> None:
@@ -117,13 +140,14 @@ def stop_all(processes: list[subprocess.Popen]) -> None:
             process.wait()
 
 
-def watch(processes: list[subprocess.Popen], port: int, duration: float) -> int:
+def watch(processes: list[subprocess.Popen], port: int, duration: float, moves: bool) -> int:
     """Say where the page is as soon as it is there; return when one ends or the time is over."""
     end, shown = time.monotonic() + START_TIMEOUT, False
     while all(process.poll() is None for process in processes):
         if not shown and answers(port):
             end, shown = time.monotonic() + duration, True
-            print(f'\n  Open http://{HOST}:{port} in a browser. Ctrl-C stops it.\n', flush=True)
+            print(f'\n  Open http://{HOST}:{port} in a browser. Ctrl-C stops it.\n'
+                  + '  The robot moves by itself until you command it.\n' * moves, flush=True)
         if time.monotonic() > end:
             if not shown:
                 print(f'The viewer did not start within {START_TIMEOUT:g} s.', file=sys.stderr)
@@ -139,6 +163,8 @@ def main() -> int:
     parser.add_argument('--duration', type=positive, default=float('inf'), help='[s]')
     parser.add_argument('--port', type=port_number, help='of the page; the first free one from '
                         f'{FIRST_PORT} if not given')
+    parser.add_argument('--namespace', type=namespace_name, default='',
+                        help='of the robot, whose frames begin with it')
     arguments = parser.parse_args()
     if not arguments.robot:
         parser.error('ROBOT must be a name in config/ or the path of a YAML file, got nothing')
@@ -155,9 +181,16 @@ def main() -> int:
     processes: list[subprocess.Popen] = []
     try:
         print(f'Starting {arguments.robot} and its viewer ...', flush=True)
-        processes.append(start('simulator', robot=arguments.robot))
-        processes.append(start('viewer', host=HOST, port=port))
-        return watch(processes, port, arguments.duration)
+        prefix = f'{arguments.namespace}/' if arguments.namespace else "''"
+        processes.append(start(
+            'simulator', arguments.namespace, robot=arguments.robot, demonstrate='true',
+            frame_prefix=prefix))
+        processes.append(start('viewer', arguments.namespace, host=HOST, port=port))
+        reason, moves = look_at(arguments.robot)
+        if reason:
+            print(f'ROBOT={arguments.robot}: {reason}', file=sys.stderr)
+            return 1
+        return watch(processes, port, arguments.duration, moves)
     except Stop:
         return 0
     finally:

@@ -285,8 +285,8 @@ def steps() -> list[Step]:
         'cosserat_ros', 'Building the interfaces and installing cosserat_ros',
         lambda: [
             *pinned, *files('package.xml', 'CMakeLists.txt', 'cmake/*', 'msg/*', 'srv/*'),
-            *names('cosserat_ros/**/*.py', 'config/**/*', 'launch/**/*', 'ros2_control/**/*',
-                   'rviz/**/*')],
+            *names('cosserat_ros/**/*.py', 'config/**/*', 'examples/**/*', 'launch/**/*',
+                   'ros2_control/**/*', 'rviz/**/*')],
         lambda: colcon('cosserat_ros', ROOT),
         remove(build / 'cosserat_ros', install / 'cosserat_ros')))
     all_steps.append(Step(

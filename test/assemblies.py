@@ -4,11 +4,14 @@ import numpy as np
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind, KINDS
+from cosserat_ros.assembly.layout import RodLaws
 from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.rod import Material, Rod, Segment
 from cosserat_ros.description.section import Circular
 from cosserat_ros.laws.actuators import Paths
+from cosserat_ros.laws.capstan_friction import TendonFriction
+from cosserat_ros.laws.chords import chords_of, Holes
 from cosserat_ros.numerics.lie import exp_so3
 from cosserat_ros.rod.discretisation import discretise
 
@@ -56,6 +59,30 @@ def random_paths(rng, rod, modes, actuators):
         np.tile(d.w, (actuators, 1)), np.arange(actuators) % 2 == 1)
 
 
+def random_laws(rng, rod, modes, actuators):
+    """Return friction of the first actuator, a tendon, or chords, or both, or nothing."""
+    if not actuators or rng.random() < 0.4:
+        return RodLaws()
+    rubs, straight = [(True, False), (False, True), (True, True)][rng.integers(3)]
+    holes = Holes(np.array([0.02, 0.1, 0.2, 0.3]), 0.01 * rng.normal(size=(4, 3)))
+    return RodLaws(
+        [TendonFriction(0, rng.uniform(0.0, 2.0), rng.uniform(0.0, 0.5), 1e-2)] if rubs else [],
+        chords_of(rod, modes, discretise(rod, modes), {0: holes}) if straight else None)
+
+
+def random_dry_bending(rng, rod, modes):
+    """
+    Return limits and stiffnesses of bristles at the nodes, or nothing.
+
+    They stick or slip, far from the kink in between.
+    """
+    if rng.random() < 0.6:
+        return None
+    slips = rng.random(discretise(rod, modes).s.size) < 0.5
+    moment = rng.uniform(1e-3, 1e-2, size=slips.size)
+    return np.stack([np.where(slips, moment, 1e3), np.where(slips, 1e3, moment)], axis=1)
+
+
 def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None):
     """Return a tree of bodies, joints and rods with some loops."""
     names = [f'body_{i}' for i in range(bodies)]
@@ -81,7 +108,10 @@ def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None):
         rod_parts[f'rod_{i}'] = RodPart(
             rod, modes, base, tip, random_kind(rng, str(rng.choice(['clamped', 'revolute']))),
             random_kind(rng, str(rng.choice(['clamped', 'spherical', 'revolute']))),
-            random_paths(rng, rod, modes, actuators), coupled=rng.random() < 0.3)
+            random_paths(rng, rod, modes, actuators),
+            laws=random_laws(own := np.random.default_rng(int(1e9 * rng.random())), rod, modes,
+                             actuators),
+            dry_bending=random_dry_bending(own, rod, modes))
     for i in range(loops if bodies > 1 else 0):
         a, b = rng.choice(names, 2, replace=False)
         joints[f'loop_{i}'] = Joint(
@@ -104,8 +134,7 @@ def stir(rng, solver, rate=0.5):
     tree, b = solver.tree, solver.tree.bodies
     for array in (b.force, b.moment, b.follower_force, b.follower_moment):
         array[:] = 0.1 * rng.normal(size=array.shape)
-    for matrix in tree.couplings[-2:]:
-        matrix[:] = 1e-3 * rng.normal(size=matrix.shape)
+    tree.laws.memory[:] = 1e-2 * np.random.default_rng(0).normal(size=tree.laws.memory.size)
     tree.elements.loads[:] = 0.1 * rng.uniform(size=tree.elements.loads.shape)
     for square_drag in tree.elements.first[:, 13]:  # has a kink where a node stands still
         tree.elements.loads[square_drag:square_drag + 3] = 0.0

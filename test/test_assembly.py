@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
-from cosserat_ros.assembly.fronts import factorise, solve
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind, KINDS
 from cosserat_ros.assembly.tangent import differentiate
+from cosserat_ros.assembly.ties import factorise, solve
 from cosserat_ros.checks.errors import InvalidModel, UnknownName
 from cosserat_ros.numerics.integrators import SCHEMES
 

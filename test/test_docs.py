@@ -8,7 +8,8 @@ import sys
 from conftest import ROOT
 import pytest
 
-from cosserat_ros.description import modes, parts, rod, routing, section
+from cosserat_ros.description import joints, modes, obstacles, parts, rod, routing, section
+from cosserat_ros.description.documents import InvalidDescription
 from cosserat_ros.description.robot import load
 from cosserat_ros.simulation.simulator import Simulator
 
@@ -37,6 +38,36 @@ def test_the_robot_of_the_page_is_one(tmp_path):
     assert arm.tip_pose()[0, 3] > 0.01
 
 
+def test_the_assembly_of_the_page_is_one(tmp_path):
+    text = re.findall(r'```yaml\n(.*?)```', (DOCS / 'robots.md').read_text(), re.S)[1]
+    path = tmp_path / 'grasping_arm.yaml'
+    path.write_text(text)
+    arm = Simulator(load(path))
+    assert list(arm.robot.actuators) == [
+        'bend', 'close_left', 'close_right', 'slide', 'backbone_base']
+    assert arm.statics().converged
+    arm.command(slide=0.1, backbone_base=0.5, close_left=0.3, close_right=0.3)
+    assert arm.statics().converged
+    assert 0.09 < arm.tip_pose()[0, 3] < 0.11
+    left, right = (arm.shape()[f'{side}_finger'].poses[-1][:3, 3] for side in ('left', 'right'))
+    assert 0.001 < ((left - right) @ (left - right)) ** 0.5 < 0.018  # 0.02 apart where they begin
+
+
+def test_the_robot_at_a_post_touches_it(tmp_path):
+    text = re.search(r'```yaml\n(.*?)```', (DOCS / 'contact.md').read_text(), re.S)[1]
+    path = tmp_path / 'arm_at_a_post.yaml'
+    path.write_text(text)
+    arm = Simulator(load(path))
+    arm.command(left=30.0)
+    assert arm.statics().converged
+    found = arm.solver.contacts()
+    assert {(c.part, c.obstacle) for c in found} == {('backbone', 'post')}
+    assert all(c.force @ c.normal > 0.0 and -1e-5 < c.gap < 0.0 for c in found)
+    path.write_text(text.replace('    friction: 0.3', '    body: hand'))
+    with pytest.raises(InvalidDescription, match='obstacles.post.body'):
+        load(path)
+
+
 def test_the_example_of_a_comparison_says_what_it_prints():
     """Each line that prints says the numbers after it."""
     page = (DOCS / 'hardware_in_the_loop.md').read_text()
@@ -49,11 +80,12 @@ def test_the_example_of_a_comparison_says_what_it_prints():
         assert shown == pytest.approx([float(x) for x in numbers.split(',')], abs=2e-4)
 
 
-@pytest.mark.parametrize('page', ['README.md', 'docs/engine.md'])
-def test_examples_without_ros_run(page):
-    code = re.search(r'```python\n(.*?)```', (ROOT / page).read_text(), re.S)[1]
+@pytest.mark.parametrize('page', ['README.md', 'docs/engine.md', 'docs/contact.md'])
+def test_examples_without_ros_run(page, tmp_path):
+    script = tmp_path / 'example.py'  # which runs what is installed, compiled already
+    script.write_text(re.search(r'```python\n(.*?)```', (ROOT / page).read_text(), re.S)[1])
     ran = subprocess.run(
-        [sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=100,
+        [sys.executable, script], capture_output=True, text=True, check=False, timeout=100,
         cwd=ROOT)
     assert ran.returncode == 0, ran.stderr
     assert re.search(r'\[.*\d.*\]', ran.stdout), ran.stdout  # a tip
@@ -62,12 +94,20 @@ def test_examples_without_ros_run(page):
 def test_every_part_of_a_robot_is_on_the_page():
     """Every dataclass that a file can have has its table."""
     named = set(re.findall(r'<!-- fields: (\w+) -->', (DOCS / 'robots.md').read_text()))
-    for module in (parts, rod, routing, section):
+    for module in (obstacles, parts, joints, rod, routing, section):
         for name, kind in vars(module).items():
             if (is_dataclass(kind) and kind.__module__ == module.__name__
-                    and not name.startswith(('_', 'Base')) and name not in ('Actuator', 'Rod')):
+                    and not name.startswith(('_', 'Base'))
+                    and name not in ('Actuator', 'JointDrive', 'Rod')):
                 assert name in named, f'{name} has no table'
     assert modes.StrainModes.__name__ in named
+
+
+def test_every_test_that_the_theory_names_is_there():
+    named = re.findall(r'(test_\w+\.py)::(test_\w+)', (DOCS / 'theory.md').read_text())
+    assert named
+    for file, name in named:
+        assert f'def {name}(' in (ROOT / 'test' / file).read_text(), f'{file}::{name}'
 
 
 @pytest.mark.parametrize('page', [ROOT / 'README.md', *sorted(DOCS.glob('*.md'))],

@@ -15,14 +15,16 @@ from cosserat_ros.description.robot import MountedRod, Robot
 from cosserat_ros.description.rod import Material, RestShape, Segment
 from cosserat_ros.description.routing import Helical, Parallel
 from cosserat_ros.description.section import Circular
+from cosserat_ros.nodes.common.conversions import pose_numbers
 from cosserat_ros.nodes.simulation.frames import RobotFrames
 from cosserat_ros.nodes.simulation.markers import (
-    _chords,
     LoadMarkers,
     RobotMarkers,
     SLACK_COLOUR,
     TAUT_COLOUR,
 )
+from cosserat_ros.numerics.lie import matrix_from_quaternion
+from cosserat_ros.rod.outline import write_chords
 from cosserat_ros.simulation.simulator import Load
 
 SHIPPED = sorted((ROOT / 'config').glob('*.yaml'))
@@ -33,11 +35,18 @@ def draw(described, efforts=None, stations=21):
     shape = described.rest_shape(stations)
     markers = RobotMarkers(described, shape, 'base_link')
     efforts = [0.0] * len(described.actuators) if efforts is None else efforts
-    data = markers.message(shape, dict(zip(described.actuators, efforts, strict=True)), 0, 0)
+    data = markers.message(
+        shape, dict(zip(described.actuators, efforts, strict=True)), bodies_of(described), 0, 0)
     found = {}
     for marker in deserialize_message(data, MarkerArray).markers:
         found.setdefault(marker.ns, []).append(marker)
     return found
+
+
+def bodies_of(described):
+    """Return where the platform is, if there is one, and base_link."""
+    platform = described.platform and described.platform_pose(described.rest_shape(2))
+    return {'platform': platform, 'base_link': np.eye(4)}
 
 
 def points(marker):
@@ -79,14 +88,19 @@ def test_every_shipped_robot_has_one_tree_of_frames(path):
     described = robot.load(path)
     shape = described.rest_shape(5)
     frames = RobotFrames(described, 'left/', 'world', 5)
-    moving = deserialize_message(frames.moving(shape, 0, 0), TFMessage)
+    bodies = dict.fromkeys(described.standing, np.eye(4))
+    places = np.array([pose_numbers(rod.poses) for rod in shape.values()])
+    moving = deserialize_message(
+        frames.moving(places, {**bodies, **bodies_of(described)}, 0, 0), TFMessage)
     transforms = moving.transforms + frames.static(Time()).transforms
     parents = {t.child_frame_id: t.header.frame_id for t in transforms}
     assert len(parents) == len(transforms)
     assert set(parents.values()) - set(parents) == {'world'}  # the only root
     assert set(parents) == {
         'left/base_link', 'left/tip', *(['left/platform'] if described.platform else []),
-        *(f'left/{rod}_{i:02d}' for rod in described.rods for i in range(5))}
+        *(f'left/{rod}_{i:02d}' for rod in described.rods for i in range(5)),
+        *(f'left/{body}' for body in bodies),
+        *(f'left/{name}_{frame}' for name in bodies for frame in described.bodies[name].frames)}
     if described.platform:
         assert parents['left/tip'] == 'left/platform'
         assert parents['left/platform'] == 'left/base_link'
@@ -151,7 +165,7 @@ def test_loads_of_any_size_are_drawn(size):
     markers = LoadMarkers(described, 'base_link')
     loads = {'pull': Load(size * np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0])),
              'less': Load(1e-3 * size * np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0]))}
-    message = markers.message(loads, described.rest_shape(3), Time())
+    message = markers.message(loads, described.rest_shape(3), {}, Time())
     longest = {}
     for marker in message.markers:
         tail, head = points(marker)
@@ -171,7 +185,8 @@ def test_stations_that_fall_together_are_drawn_as_a_rotation(scale):
     sheared['backbone'].poses[:, :3, :3] = np.array(  # its x axis along the chord
         [[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     for poses in (shape['backbone'].poses, sheared['backbone'].poses):
-        middle, length = _chords(poses)
-        R = middle[:, :3, :3]
+        places, length = np.empty((4, 7)), np.empty(4)
+        write_chords(poses, 1, places, length)
+        R = matrix_from_quaternion(places[:, 3:])
         assert_allclose(np.einsum('sij,skj->sik', R, R), np.tile(np.eye(3), (4, 1, 1)), atol=1e-9)
         assert np.isfinite(length).all()

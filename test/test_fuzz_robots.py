@@ -24,8 +24,11 @@ VALUES, BYTES = 12 * FUZZ, 6 * FUZZ  # examples per file
 BOUND = 120.0  # [s] that one may take, on a busy machine
 ODD = [None, True, '', 'x', '1e400', '.nan', float('nan'), float('inf'), -float('inf'), 0, -1, 1,
        1e308, -1e308, 1e-308, 5e-324, 1e-9, 1e9, 10 ** 400, [], {}, [0, 0], [1, 2, 3], [[1]],
-       {'shape': 'circular'}, '\u202ex', 'x' * 70, '*', '&a', '!!python/object:os.system']
-KEYS = ['lenght', '', 'x y', 'shape', 'rod', 'modes', 'limits', 1, None]
+       {'shape': 'circular'}, {'kind': 'revolute', 'child': 'carriage'}, 'carriage', 'base_link',
+       'velocity', 'effort', 'free', 'driven', {'motion': 'free'}, {'on': 'turntable'},
+       '\u202ex', 'x' * 70, '*', '&a', '!!python/object:os.system']
+KEYS = ['lenght', '', 'x y', 'shape', 'rod', 'modes', 'limits', 'kind', 'on', 'parent', 'child',
+        'frame', 'joint', 'tip', 'drive', 'motion', 'position', 'coordinates', 1, None]
 
 
 def nodes(document):

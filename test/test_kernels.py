@@ -30,8 +30,9 @@ if __name__ == '__main__':
 def library(tmp_path):
     """Make a folder of two modules, of which one calls the other's kernel."""
     (tmp_path / 'numerics').mkdir()
-    shutil.copy(Path(cosserat_ros.numerics.kernels.__file__).resolve(),
-                tmp_path / 'numerics' / 'kernels.py')
+    for name in ('kernels.py', 'compiling.py'):
+        shutil.copy(Path(cosserat_ros.numerics.kernels.__file__).resolve().with_name(name),
+                    tmp_path / 'numerics')
     (tmp_path / 'callee.py').write_text(CALLEE.format('1.0'))
     (tmp_path / 'caller.py').write_text(CALLER)
     return tmp_path

@@ -11,6 +11,7 @@ from conftest import ROOT
 import pytest
 
 import cosserat_ros
+from cosserat_ros.commands.cosserat import SUBCOMMANDS
 
 SOURCES = sorted((ROOT / 'cosserat_ros').rglob('*.py'))
 INTERFACES = sorted([*(ROOT / 'msg').glob('*.msg'), *(ROOT / 'srv').glob('*.srv')])
@@ -43,18 +44,20 @@ def test_every_node_with_a_main_is_an_executable():
     assert sorted(mains) == sorted(nodes_in_cmake())
 
 
-def test_every_command_is_installed_by_pip_and_by_cmake():
-    mains = [
-        path.stem for path in (ROOT / 'cosserat_ros' / 'commands').glob('*.py')
-        if any(isinstance(n, ast.FunctionDef) and n.name == 'main'
-               for n in ast.parse(path.read_text()).body)]
+def test_the_command_is_installed_by_pip_and_by_cmake_and_has_all_others():
     settings = configparser.ConfigParser()
     settings.read(ROOT / 'setup.cfg')
-    lines = settings['options.entry_points']['console_scripts'].split('\n')
-    scripts = dict(re.split(' *= *', line) for line in lines if line)
-    assert scripts == {name: f'cosserat_ros.commands.{name}:main' for name in mains}
-    cmake = re.search(r'set\(commands ([^)]*)\)', (ROOT / 'CMakeLists.txt').read_text())[1]
-    assert sorted(cmake.split()) == sorted(mains)
+    scripts = settings['options.entry_points']['console_scripts'].split('\n')
+    assert [line for line in scripts if line] == [
+        'cosserat = cosserat_ros.commands.cosserat:main']
+    assert 'install(PROGRAMS ${command_script} DESTINATION bin)' in (
+        ROOT / 'CMakeLists.txt').read_text()
+    mains = {f'{folder}.{path.stem}' for folder in ('commands', 'nodes')
+             for path in (ROOT / 'cosserat_ros' / folder).glob('*.py')
+             if any(isinstance(n, ast.FunctionDef) and n.name == 'main'
+                    for n in ast.parse(path.read_text()).body)}
+    reached = {one.module for one in SUBCOMMANDS.values()}
+    assert mains - {'commands.cosserat'} == reached - {'nodes.common.graph'}
 
 
 def test_the_version_is_the_same_everywhere():

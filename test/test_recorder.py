@@ -7,6 +7,7 @@ import time
 
 from conftest import ROOT
 from driver import simulator
+from listener import Listener
 from mcap.exceptions import McapError
 from mcap.reader import make_reader
 from mcap.records import Message, Schema
@@ -14,9 +15,11 @@ from mcap.stream_reader import StreamReader
 from mcap_ros2.decoder import DecoderFactory
 from numpy.testing import assert_allclose
 import pytest
+from rclpy.duration import Duration
 from rosbags.highlevel import AnyReader
 from ruamel.yaml import YAML
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from cosserat_ros.comparison.maps import load_map
 from cosserat_ros.comparison.recordings import read
@@ -57,6 +60,7 @@ def test_a_recording_is_what_was_said_and_tells_what_it_means(robot, start_node,
     wait_for_words(process, 'recording into', robot)
     wait_until_it_listens(robot, BACKBONE)
     assert robot.spin_until(lambda: robot.listeners('~/commands') == 2, 15.0)  # and the simulator
+    robot.spin(1.0)  # until those who speak have found it too
     heard = robot.messages[BACKBONE]
     heard.clear()
     begin = time.monotonic()
@@ -212,3 +216,49 @@ def test_a_recording_is_not_written_over(start_node, tmp_path):
     process, _ = recorder(start_node, tmp_path)
     assert process.wait() == 1
     assert 'it exists already' in process.output()
+
+
+def test_no_command_is_lost_of_publishers_that_come_later(robot, start_node, tmp_path):
+    """Twenty publishers one after another, each with 200 commands once it is heard."""
+    process, path = recorder(start_node, tmp_path)
+    wait_for_words(process, 'recording into', robot)
+    sent = []
+    for k in range(20):
+        publisher = robot.node.create_publisher(Float64MultiArray, '/arm/simulator/commands', 1000)
+        assert robot.spin_until(
+            lambda heard=publisher.get_subscription_count: heard() == 2, 15.0)
+        robot.spin(1.0)  # both ends must have found each other
+        for i in range(200):
+            sent.append(1e-6 * (200 * k + i))
+            publisher.publish(Float64MultiArray(data=[sent[-1], 0.0, 0.0, 0.0]))
+            time.sleep(1e-3)
+        assert publisher.wait_for_all_acked(Duration(seconds=10))
+        robot.node.destroy_publisher(publisher)
+    robot.spin(0.5)
+    assert process.stop() == 0
+    with AnyReader([path.parent]) as reader:
+        came = [reader.deserialize(data, c.msgtype).data[0] for c, _, data in reader.messages()
+                if c.topic == '/arm/simulator/commands']
+    assert came == sent
+    silent = next(line for line in process.output().splitlines() if 'nothing came on' in line)
+    assert '/arm/simulator/wrench' in silent and '/arm/joint_commands' in silent
+    assert '/arm/simulator/commands' not in silent
+
+
+def test_what_a_robot_is_told_is_recorded_where_there_is_no_robot(start_node, tmp_path):
+    process = start_node('recorder', '-r', '__ns:=/nobody', folder=tmp_path, name='bag')
+    wait_for_its_words(process, 'recording into')
+    listener = Listener('listener')
+    try:
+        publisher = listener.node.create_publisher(JointState, '/nobody/joint_commands', 10)
+        assert listener.spin_until(lambda: publisher.get_subscription_count() == 1, 15.0)
+        listener.spin(1.0)  # both ends must have found each other
+        publisher.publish(JointState(name=['tendon_1'], effort=[1.0]))
+        assert publisher.wait_for_all_acked(Duration(seconds=10))
+        listener.spin(0.5)
+    finally:
+        listener.close()
+    assert process.stop() == 0
+    with AnyReader([tmp_path / 'bag']) as reader:
+        topics = [c.topic for c, _, _ in reader.messages()]
+    assert topics.count('/nobody/joint_commands') == 1

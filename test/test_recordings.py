@@ -64,8 +64,45 @@ def test_a_table_is_read_with_units_signs_groups_and_gaps(channels, table):
     assert recording.seen.tolist() == [[True, True], [False, True], [True, True]]
     assert_allclose(recording.positions[0], [[1e-3, 2e-3, 3e-3], [0.1, 0.2, 0.3]])
     assert_allclose(recording.positions[1, 0], 0.0)
-    assert recording.counts == (3, 1, 1)
+    assert recording.counts == (3, 1, 1, 0)
+    assert not recording.has_rotations and not recording.turned.any()
+    assert recording.tally == '3 samples, 1 rows skipped, 1 points not seen'
     assert len(recording.digest) == 64
+
+
+TURNED = """x,y,z,a,b,c,d
+1,2,3,0,0,2,2
+1,2,3,0,0,-1e-3,-1e-3
+,2,3,0.5,0.5,0.5,0.5
+1,2,3,0,0,0,0
+1,2,3,,0,0,1
+1,2,3,inf,0,0,1
+1,2,3,0,0,1e300,1e300
+"""
+
+
+def test_quaternions_of_a_table_are_rotations_whatever_their_length_and_sign(channels, tmp_path):
+    path = tmp_path / 'turned.csv'
+    path.write_text(TURNED)
+    recording = read(path, channels("""
+motion: static
+measured:
+  tip: {columns: [x, y, z], quaternion: [a, b, c, d], roll_pitch_yaw: [0, 0, 1.5]}
+  other: {columns: [x, y, z]}
+"""), ARM)
+    about_z = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    assert recording.turned[:, 0].tolist() == [True, True, True, False, False, False, True]
+    assert not recording.turned[:, 1].any()
+    for k in (0, 1, 6):
+        assert_allclose(recording.rotations[k, 0], about_z, atol=1e-15)
+    assert_allclose(recording.rotations[2, 0], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15)
+    assert recording.seen[:, 0].tolist() == [True, True, False, True, True, True, True]
+    assert_allclose(recording.rotations[3:6, 0], np.broadcast_to(np.eye(3), (3, 3, 3)))
+    assert recording.counts == (7, 0, 2, 3)
+    assert recording.tally.endswith('2 points not seen, 3 rotations not seen')
+    part = recording.part(slice(2, 5))
+    assert part.counts == (3, 0, 2, 2)
+    assert_allclose(part.rotations, recording.rotations[2:5])
 
 
 def test_columns_by_number_between_blanks(channels, tmp_path):
@@ -103,6 +140,13 @@ def test_a_clock_that_goes_back_is_skipped_in_a_motion(channels, tmp_path):
     ('at: 0.1', 'at: 10.0', r'measured.middle.at must be a finite number.*<= .*got 10.0'),
     ('at: 0.1', 'at: 0.1, rod: spine', 'measured.middle.rod must be one of'),
     ('columns: [u, v, w]', 'topic: /tf', 'measured.middle must be of a table'),
+    ('[x, y, z]', '[x, y, z], quaternion: [u, v, w]', 'quaternion must be a list of 4 columns'),
+    ('[x, y, z]', '[x, y, z], quaternion: [u, v, w, q]',
+     "measured.tip.quaternion must be one of: t, what.*got 'q'"),
+    ('[x, y, z]', '[x, y, z], rotation: true',
+     r'measured.tip.rotation must be left out in a table.*\(quaternion\)'),
+    ('[x, y, z]', '[x, y, z], roll_pitch_yaw: [0, 0, 1]',
+     'measured.tip.roll_pitch_yaw must be left out where no rotation is measured'),
     ('column: t,', 'column: when,', "time.column must be one of: t, what.*got 'when'"),
     ('motor a', 'motor b', "commands.*column must be one of: t, what.*got 'motor b'"),
     ('[x, y, z]', '[x, y, 77]', 'measured.tip.columns must be a column from 0 to 8, got 77'),
@@ -160,19 +204,25 @@ def header(time):
     return message('std_msgs/msg/Header', stamp=stamp, frame_id='world')
 
 
-def pose(x):
+def quaternion(angle, length=1.0):
+    """Return a turn about x."""
+    return message('geometry_msgs/msg/Quaternion', x=length * math.sin(0.5 * angle), y=0.0, z=0.0,
+                   w=length * math.cos(0.5 * angle))
+
+
+def pose(x, angle=0.0, length=1.0):
     return message('geometry_msgs/msg/Pose',
                    position=message('geometry_msgs/msg/Point', x=x, y=2.0 * x, z=3.0 * x),
-                   orientation=message('geometry_msgs/msg/Quaternion', x=0.0, y=0.0, z=0.0, w=1.0))
+                   orientation=quaternion(angle, length))
 
 
-def transform(time, child, x):
+def transform(time, child, x, angle):
     return message(
         'geometry_msgs/msg/TransformStamped', header=header(time), child_frame_id=child,
         transform=message(
             'geometry_msgs/msg/Transform',
             translation=message('geometry_msgs/msg/Vector3', x=x, y=2.0 * x, z=3.0 * x),
-            rotation=message('geometry_msgs/msg/Quaternion', x=0.0, y=0.0, z=0.0, w=1.0)))
+            rotation=quaternion(angle)))
 
 
 def array(values):
@@ -186,12 +236,17 @@ def joints(names, efforts, time):
 
 
 def write_bag(path, plugin):
-    """Write two seconds at 20 Hz: points move as x = t / 10, one of them is lost for a while."""
+    """
+    Write two seconds at 20 Hz: points move as x = t / 10, one of them is lost for a while.
+
+    They turn about x at 4 rad/s; quaternions change their sign, and some of the tip are zero.
+    """
     with Writer(path, version=9, storage_plugin=plugin) as writer:
         kinds = {'/arm/commands': 'std_msgs/msg/Float64MultiArray',
                  '/joint_commands': 'sensor_msgs/msg/JointState',
                  '/mocap/tip': 'geometry_msgs/msg/PoseStamped',
                  '/mocap/markers': 'geometry_msgs/msg/PoseArray',
+                 '/point': 'geometry_msgs/msg/PointStamped',
                  '/tf': 'tf2_msgs/msg/TFMessage'}
         open_topics = {topic: writer.add_connection(topic, kind, typestore=STORE)
                        for topic, kind in kinds.items()}
@@ -207,14 +262,18 @@ def write_bag(path, plugin):
                 write('/arm/commands', t - 0.01, array([7.0, float(k)]))
                 write('/joint_commands', t - 0.01, joints(['other', 'motor_7'], [1.0, x], t))
             seen = math.nan if k == 5 else x
+            angle = 40.0 * x
             write('/mocap/tip', t + 0.002, message(
-                'geometry_msgs/msg/PoseStamped', header=header(t), pose=pose(seen)))
+                'geometry_msgs/msg/PoseStamped', header=header(t),
+                pose=pose(seen, angle, 0.0 if 20 <= k < 30 else 2.0)))
+            write('/point', t + 0.002, message(
+                'geometry_msgs/msg/PointStamped', header=header(t), point=pose(x).position))
             write('/mocap/markers', t + 0.003, message(
                 'geometry_msgs/msg/PoseArray', header=header(t - 0.02),
-                poses=[pose(9.0), pose(x - 0.002)]))
+                poses=[pose(9.0), pose(x - 0.002, angle - 0.08, (-1.0) ** k)]))
             if not 15 < k < 30:
                 write('/tf', t + 0.004, message('tf2_msgs/msg/TFMessage', transforms=[
-                    transform(t, 'elsewhere', 5.0), transform(t, 'marker_2', x)]))
+                    transform(t, 'elsewhere', 5.0, 0.0), transform(t, 'marker_2', x, angle)]))
 
 
 @pytest.mark.parametrize('plugin', list(StoragePlugin), ids=lambda plugin: plugin.value)
@@ -235,7 +294,38 @@ def test_a_bag_is_read_by_topics(channels, tmp_path, plugin):
     assert_allclose(recording.commands()[-1], [20.0, 0.2])
 
 
+def test_rotations_of_a_bag_are_interpolated_by_the_shortest_turn(channels, tmp_path):
+    write_bag(tmp_path / 'bag', StoragePlugin.MCAP)
+    text = BAG_MAP.replace('topic: /mocap', 'rotation: true, topic: /mocap').replace(
+        'topic: /tf', 'rotation: true, topic: /tf')
+    assert text.count('rotation: true') == 3
+    plain, recording = (read(tmp_path / 'bag', channels(x), ARM) for x in (BAG_MAP, text))
+    assert not plain.turned.any() and plain.counts.unturned == 0
+    assert_allclose(recording.positions, plain.positions)
+    assert (recording.seen == plain.seen).all()
+    angle = 4.0 * recording.times
+    c, s, o, e = np.cos(angle), np.sin(angle), np.zeros_like(angle), np.ones_like(angle)
+    expected = np.array([[e, o, o], [o, c, -s], [o, s, c]]).transpose(2, 0, 1)
+    for m, missing in enumerate((10, 1, 14)):
+        known = recording.turned[:, m]
+        assert (~known).sum() == missing
+        assert_allclose(recording.rotations[known, m], expected[known], atol=1e-8)
+    assert recording.counts.unturned == 25
+
+
 @pytest.mark.parametrize('old, new, reason', [
+    ('topic: /mocap/tip', 'topic: /mocap/tip, quaternion: [0, 1, 2, 3]',
+     'quaternion must be left out with a topic.*rotation: true'),
+    ('topic: /mocap/tip', 'topic: /mocap/tip, rotation: 1', 'rotation must be true or false'),
+])
+def test_a_map_that_mixes_bags_and_tables_is_refused(channels, old, new, reason):
+    with pytest.raises(InvalidDescription, match=reason):
+        channels(BAG_MAP.replace(old, new))
+
+
+@pytest.mark.parametrize('old, new, reason', [
+    ('topic: /mocap/tip', 'topic: /point, rotation: true',
+     'measured.tip.rotation must be left out: /point is geometry_msgs/msg/PointStamped'),
     ('/mocap/tip', '/mocap/top', 'measured.tip.topic must be one of: .*got /mocap/top'),
     ('topic: /mocap/tip', 'topic: /arm/commands', 'measured.tip.topic must be of a type among'),
     ('element: 1, at', 'at', 'measured.first.element must be given'),

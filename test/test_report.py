@@ -6,6 +6,7 @@ import sys
 from conftest import ROOT
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from cosserat_ros.commands.compare import main
 from cosserat_ros.description.robot import load
@@ -49,6 +50,46 @@ def test_the_table_has_recordings_and_groups(files, capsys):
     assert samples == 3
     assert rmse == pytest.approx(1e3 * np.linalg.norm(SHIFT), rel=1e-5)
     assert table['table.csv'][0] == 4
+
+
+def test_angles_are_told_where_rotations_are_recorded(files, tmp_path, capsys):
+    """A marker that is turned on the tip, seen from a turned frame; it slips by 3 degrees."""
+    frame, marker, slip = (Rotation.from_euler('xyz', angles).as_matrix() for angles in (
+        (0.3, -0.5, 1.0), (0.2, 0.1, -2.0), (0.0, 0.0, np.radians(3.0))))
+    (tmp_path / 'map.yaml').write_text("""
+motion: static
+commands: {tendon_1: {column: pull}, tendon_2: {column: other}}
+measured:
+  tip: {columns: [x, y, z], quaternion: [a, b, c, d], roll_pitch_yaw: [0.2, 0.1, -2.0]}
+  bare: {columns: [x, y, z]}
+""")
+    sim, rows = Simulator(load(ROBOT)), ['pull,other,x,y,z,a,b,c,d']
+    for k, pull in enumerate((0.0, 1.0, 2.0, 3.0)):
+        sim.command(tendon_1=pull, tendon_2=0.5 * k * k)
+        assert sim.statics().converged
+        g = sim.tip_pose()
+        R = frame @ g[:3, :3] @ marker @ (slip if k == 3 else np.eye(3))
+        turn = -2.0 * Rotation.from_matrix(R).as_quat() if k else np.zeros(4)
+        rows.append(','.join(map(str, (
+            pull, 0.5 * k * k, *(frame @ g[:3, 3] + SHIFT), *turn))))
+    (tmp_path / 'table.csv').write_text('\n'.join(rows))
+    pytest.importorskip('matplotlib')
+    assert main([*files, '--align', 'rigid', '--output', str(tmp_path / 'out')]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith('not solved  angle RMS [deg]  angle max [deg]')
+    lines = {cells[0]: cells[1:] for cells in (re.split(' {2,}', line) for line in out[1:])}
+    for name in ('table.csv', 'table.csv, tip'):
+        rms, largest = map(float, lines[name][-2:])
+        assert largest == pytest.approx(3.0, abs=1e-3)
+        assert rms == pytest.approx(3.0 / np.sqrt(3.0), abs=1e-3)
+    assert lines['table.csv, bare'][-2:] == ['-', '-']
+    page = (tmp_path / 'out' / 'report.html').read_text()
+    assert page.count('<img') == 4 and '1 rotations not seen' in page
+    for align in ('none', 'offset'):  # which leave rotations as they are
+        assert main([*files, '--align', align]) == 0
+        turned = np.degrees(Rotation.from_matrix(frame).magnitude())
+        out = capsys.readouterr().out
+        assert float(re.split(' {2,}', out.splitlines()[1])[-1]) > turned - 5.0
 
 
 UNSOLVED = '1.0e+9'  # [N] of one tendon: no equilibrium
@@ -102,6 +143,7 @@ def test_the_page_has_table_and_plots(files, tmp_path, capsys):
     assert main([*files, '--align', 'offset', '--output', str(tmp_path / 'out')]) == 0
     page = (tmp_path / 'out' / 'report.html').read_text()
     assert page.count('<img') == 3
+    assert 'angle' not in page and 'rotations' not in page
     assert 'table.csv, group far' in page
     assert 'moved by -100.00' in page
     for name in ('coordinates', 'errors', 'paths'):

@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
+from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.numerics.lie import exp_so3
 
@@ -255,3 +256,18 @@ def test_a_body_without_torque_tumbles_as_eulers_equations_say():
     found, order = extrapolated(run, 200)
     assert 1.9 < order < 2.1
     np.testing.assert_allclose(found, reference, rtol=0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize('carried', [False, True])
+def test_an_open_loop_that_is_held_more_often_than_it_can_move_is_refused(carried):
+    """Two hinges askew between two bodies, which do not meet; turning both does not help."""
+    bodies = {name: RigidBody(1.0, np.eye(3)) for name in ('door', 'frame')}
+    joints = {
+        'stand': Joint(JointKind('spherical' if carried else 'clamped'), Attachment(),
+                       Attachment('frame')),
+        'upper': Joint(JointKind('revolute', (1.0, 0.0, 0.0)), Attachment(
+            'frame', pose((0.1, 0.0, 0.0))), Attachment('door')),
+        'lower': Joint(JointKind('revolute', (0.0, 1.0, 0.0)), Attachment(
+            'frame', pose((0.3, 0.2, 0.0))), Attachment('door', pose((0.1, 0.5, 0.2))))}
+    with pytest.raises(InvalidModel, match='lower.*held more often than it can move'):
+        Assembly(bodies, {}, joints).solver()

@@ -7,9 +7,9 @@ import pytest
 from rigid_trees import FREEDOM, GROUND, random_tree, TREES
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, RigidBody
-from cosserat_ros.assembly.fronts import factorise, solve
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.assembly.tangent import differentiate
+from cosserat_ros.assembly.ties import factorise, solve
 
 REFERENCE = Path(__file__).parent / 'reference' / 'rigid_trees.npz'
 GROUP = 20

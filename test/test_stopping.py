@@ -24,11 +24,8 @@ starts: 100
 parameters:
   E: {{paths: ['rods.*.segments[*].material.young_modulus'], lower: 1.0e11, upper: 4.0e11}}
 """
+COMMAND = Path(get_package_prefix('cosserat_ros')) / 'bin' / 'cosserat'
 PATIENCE = 60.0  # [s] for what takes a moment on a machine that does nothing else
-
-
-def executable(name):
-    return Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / name
 
 
 def wait_until(condition, what):
@@ -57,7 +54,7 @@ def long_sweep(start, tmp_path):
     """Start a sweep that takes minutes; return it and its results, of which some are there."""
     (tmp_path / 'sweep.yaml').write_text(SWEEP)
     output = tmp_path / 'out.jsonl'
-    process = start(executable('sweep'), tmp_path / 'sweep.yaml', '--output', output,
+    process = start(COMMAND, 'sweep', tmp_path / 'sweep.yaml', '--output', output,
                     '--processes', 2)
     wait_until(lambda: output.exists() and output.read_text().count('\n') > 5, process.output)
     return process, output
@@ -70,7 +67,7 @@ def long_fit(start, tmp_path):
     (tmp_path / 'table.csv').write_text('\n'.join(['pull,x,y,z', *rows]))
     (tmp_path / 'map.yaml').write_text(f'motion: static\n{MAP}')
     (tmp_path / 'calibration.yaml').write_text(CALIBRATION)
-    process = start(executable('calibrate'), tmp_path / 'calibration.yaml', '--output',
+    process = start(COMMAND, 'calibrate', tmp_path / 'calibration.yaml', '--output',
                     tmp_path / 'robot.yaml', '--processes', 2)
     wait_until(lambda: 'iteration 1' in process.output(), process.output)
     return process, tmp_path / 'robot.yaml'
@@ -101,7 +98,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(long_sweep, start, t
     assert 5 < len(done) < 20000
     assert not workers_of(process)
 
-    again = start(executable('sweep'), tmp_path / 'sweep.yaml', '--output', output,
+    again = start(COMMAND, 'sweep', tmp_path / 'sweep.yaml', '--output', output,
                   '--processes', 2)
     wait_until(lambda: output.read_text().count('\n') > len(done) + 10, again.output)
     assert again.stop(timeout=PATIENCE) == 128 + signal.SIGINT
@@ -139,7 +136,7 @@ def test_a_comparison_can_be_stopped(start, tmp_path):
     rows = [f'{k % 40 / 10},0.01,0,0.2' for k in range(50_000)]
     (tmp_path / 'table.csv').write_text('\n'.join(['pull,x,y,z', *rows]))
     (tmp_path / 'map.yaml').write_text(f'motion: static\n{MAP}')
-    process = start(executable('compare'), ROOT / 'config' / 'tendon_arm.yaml',
+    process = start(COMMAND, 'compare', ROOT / 'config' / 'tendon_arm.yaml',
                     tmp_path / 'map.yaml', tmp_path / 'table.csv')
     wait_until(lambda: '1 of 50000' in process.output(), process.output)
     assert process.stop(timeout=PATIENCE) == 128 + signal.SIGINT
@@ -148,7 +145,7 @@ def test_a_comparison_can_be_stopped(start, tmp_path):
 
 def test_what_stops_while_it_starts_says_nothing(start, tmp_path):
     (tmp_path / 'sweep.yaml').write_text(SWEEP)
-    process = start(executable('sweep'), tmp_path / 'sweep.yaml', '--output', tmp_path / 'o')
+    process = start(COMMAND, 'sweep', tmp_path / 'sweep.yaml', '--output', tmp_path / 'o')
     time.sleep(0.2)  # it imports, for a second or two
     assert process.stop(timeout=PATIENCE) == 128 + signal.SIGINT
     assert 'Traceback' not in process.output()

@@ -10,7 +10,7 @@ from visualization_msgs.msg import MarkerArray
 
 from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Backbone
-from cosserat_ros.nodes.common.conversions import make_backbone
+from cosserat_ros.nodes.common.conversions import make_backbone, pose_numbers
 from cosserat_ros.nodes.simulation.frames import RobotFrames
 from cosserat_ros.nodes.simulation.markers import RobotMarkers
 from cosserat_ros.nodes.simulation.wire import Wire
@@ -59,10 +59,14 @@ def test_all_numbers_of_a_robot_are_found_again_and_again(path, stations):
         assert list(message.rods[0].arc_lengths) == numbers[:stations].tolist()
         twist = message.tip_twist
         assert [twist.linear.x, twist.angular.z] == [numbers[-6], numbers[-1]]
+        places = np.array([pose_numbers(rod.poses) for rod in shape.values()])
         frames = deserialize_message(
-            RobotFrames(robot, '', 'world', stations).moving(shape, 7, 8), TFMessage)
+            RobotFrames(robot, '', 'world', stations).moving(
+                places, dict.fromkeys([*robot.bodies, 'platform', 'base_link'], np.eye(4)), 7, 8),
+            TFMessage)
         assert {t.header.stamp.sec for t in frames.transforms} == {7}
         markers = RobotMarkers(robot, shape, 'base_link')
         efforts = dict.fromkeys(robot.actuators, 0.0)
-        drawn = deserialize_message(markers.message(shape, efforts, 7, 8), MarkerArray)
+        drawn = deserialize_message(
+            markers.message(shape, efforts, {'platform': np.eye(4)}, 7, 8), MarkerArray)
         assert {m.header.stamp.nanosec for m in drawn.markers} == {8}

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from ..assembly.element import Motion
 from ..assembly.loads import Loads
-from ..assembly.one_rod import RodSolver
+from ..assembly.one_rod import RodSolver, Water
 from ..assembly.solver import AssemblySolver
 from ..assembly.state import at_rest
 from ..checks.errors import InvalidModel
@@ -117,14 +117,17 @@ class PrescribedRod:
         a load.
     free : bool
         Whether nothing holds the base; else it stands still.
+    water : Water, optional
+        What a fluid does along it and at its tip.
 
     """
 
     def __init__(
         self, d: Discretisation, gait: Gait, loads: Loads | None = None, free: bool = True,
+        water: Water | None = None,
     ) -> None:
         self.d, self.gait, self.free = d, gait, free
-        self._solver = RodSolver(d, free=free)
+        self._solver = RodSolver(d, free=free, water=water)
         if loads is not None:
             self._solver.load(loads)
 

@@ -31,10 +31,10 @@ exact but for the part ``J Y u_t`` of the velocities, which no such system has; 
 for all other drives.
 
 Exact about any state of a robot without rigid constraints, and about states at rest of all
-robots. In motion, the null space of rigid constraints and the axes of the platform's turn are
-taken as fixed: terms of the order of the velocity times its deviation are left out. Rates and
-supply lines of commands are not seen either: u is what has reached the actuators. Friction of
-tendons is that of the last instant (see `Simulator`).
+robots. In motion, the null space of rigid constraints and the axes of the platform's turn, and of
+other free turns, are taken as fixed: terms of the order of the velocity times its deviation are
+left out. Rates and supply lines of commands are not seen either: u is what has reached the
+actuators. Friction of tendons is that of the last instant (see `Simulator`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,18 @@ from ..checks.errors import SingularState
 from ..numerics.lie import hat
 from ..rod.kinematics import kinematics, State
 from ..rod.stations import Stations
+from ..simulation.builder import body_name
+from ..simulation.joints import motion_at
 from ..simulation.simulator import Simulator
-from .sensitivity import command_columns, command_jacobian, compliance, station_jacobian
+from .sensitivity import (
+    axes_of,
+    command_columns,
+    command_jacobian,
+    compliance,
+    Spot,
+    station_jacobian,
+    tip_spot,
+)
 
 FAST = 1e6        # [1/s] rates at which D and M are found: K is then small beside them
 APERIODIC = 1e-3  # part of an eigenvalue below which an imaginary part is rounding
@@ -237,51 +247,70 @@ def outlook(sim: Simulator, rod: str | None = None, at: float | None = None) -> 
 
     """
     if rod is None and at is None:
-        pose = sim.tip_pose()
-        name = None if sim.robot.platform is not None else sim.robot.tip.rod
-        carrier = pose @ np.linalg.inv(sim.robot.tip.offset.matrix())
+        pose, spot = sim.tip_pose(), tip_spot(sim)
+        carrier = pose @ np.linalg.inv(sim.model.tip_offset)
         arm = hat(pose[:3, 3] - carrier[:3, 3])
-        J, V = station_jacobian(sim, name), _drift(sim, name, None)
+        J, V = station_jacobian(sim, *spot), _drift(sim, spot)
         spin = hat(J[3:] @ sim.solver.z_t)
         V[:3] += -arm @ V[3:] - spin @ arm @ J[3:]
         J[:3] -= arm @ J[3:]
         return Outlook(pose, J, V)
     return Outlook(
-        _pose(sim, rod, at), station_jacobian(sim, rod, at), _drift(sim, rod, at))
+        _pose(sim, rod, at), station_jacobian(sim, rod, at), _drift(sim, Spot(rod, at)))
 
 
 def _pose(sim: Simulator, rod: str | None, at: float | None) -> np.ndarray:
     i = sim.model.names.index(sim.robot.rod_name(rod))
     d, base = sim.model.rods[i], sim.solver.base(i)
     station = Stations(d, np.array([d.breaks[-1] if at is None else at]))
-    return station.shape(sim.solver.state(i), base.R, base.p).poses[0]
+    return sim.base.seen(station.shape(sim.solver.state(i), base.R, base.p).poses[0])
 
 
-def _drift(sim: Simulator, rod: str | None, at: float | None) -> np.ndarray:
+def _drift(sim: Simulator, spot: Spot) -> np.ndarray:
     """
     Return the change of a station's velocity with z, (6, unknowns).
 
-    Accelerations at q_tt = 0 are quadratic in the rates, ``a(w) = (dJ . w) w``, so that ``dJ . c``
+    Accelerations at z_tt = 0 are quadratic in the rates, ``a(w) = (dJ . w) w``, so that ``dJ . c``
     times w is, but for a commutator of rotations, the mixed part of a(w + c).
     """
     solver = sim.solver
     V = np.zeros((6, solver.z.size))
-    if (sim.robot.platform is not None and rod is None) or not np.any(solver.z_t):
+    on_platform = sim.robot.platform is not None and spot == Spot()
+    if on_platform or not np.any(solver.z_t):
         return V
-    i = sim.model.names.index(sim.robot.rod_name(rod))
-    q, w, base = solver.q[i], solver.rates[i], solver.base(i)
-    average = _average(sim, i, at)
-    size = np.max(np.abs(w)) or 1.0
-
-    def seen(rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return average(kinematics(solver.rods[i], base, q, rates, np.zeros(q.size)))
-
-    own = seen(w)[0][3:]
-    for c, unit in enumerate(size * np.eye(q.size)):
+    w, seen = solver.z_t, _seen_moving(sim, spot)
+    size, own = np.max(np.abs(w)) or 1.0, seen(w)[0][3:]
+    if spot.body is None and solver.bases_stand:
+        seen_of = solver.q_places[sim.model.names.index(sim.robot.rod_name(spot.rod))]
+    else:
+        seen_of = np.setdiff1d(np.flatnonzero(solver.moves), solver.free_turns)
+    for c in seen_of:
+        unit = np.where(np.arange(w.size) == c, size, 0.0)
         column = 0.25 * (seen(w + unit)[1] - seen(w - unit)[1])
         column[3:] += 0.5 * np.cross(seen(unit)[0][3:], own)
-        V[:, solver.q_places[i, c]] = column / size
-    return V
+        V[:, c] = column / size
+    return axes_of(sim).T @ V
+
+
+def _seen_moving(sim: Simulator, spot: Spot):
+    """Return a function from rates of all unknowns to a spot's twist and its rate, (6,)."""
+    solver = sim.solver
+    if spot.body is not None:
+        frame = solver.places.bodies[body_name(sim.robot, spot.body)]
+
+        def seen_on_body(rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            solver.residual(solver.z, rates, np.zeros(rates.size))
+            b = motion_at(solver, frame)
+            return np.concatenate([b.p_t, b.Om]), np.concatenate([b.p_tt, b.Om_t])
+        return seen_on_body
+    i = sim.model.names.index(sim.robot.rod_name(spot.rod))
+    at, average = solver.q_places[i], _average(sim, i, spot.at)
+
+    def seen(rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        base = solver.base_at(i, solver.z, rates)
+        return average(kinematics(
+            solver.rods[i], base, solver.z[at], rates[at], np.zeros(at.size)))
+    return seen
 
 
 def _average(sim: Simulator, i: int, at: float | None):
@@ -304,7 +333,8 @@ class LinearModel(NamedTuple):
     """
     ``x_t = A x + B u``, ``y = C x + direct u``, in deviations; see `analysis.linearize`.
 
-    u has the commands in described units, y position [m], rotation vector [rad], velocity [m/s]
+    u has the commands in described units, of a joint with a velocity drive its position, which is
+    the integral of its command; y position [m], rotation vector [rad], velocity [m/s]
     and angular velocity [rad/s] of the station, along the axes of base_link.
     """
 
@@ -339,12 +369,11 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
     """
     solver, view = sim.solver, outlook(sim, rod, at)
     tangents = slopes(sim.equations(), solver.z, solver.z_t, solver.z_tt)
-    part = reduced(
-        tangents._replace(stiffness=sim.coupled(tangents.stiffness)), solver.moves,
-        command_columns(sim))
+    part = reduced(tangents, solver.moves, command_columns(sim))
     A, B, C, direct = state_space(part, view)
     state = np.concatenate([part.dual @ solver.z, part.dual @ solver.z_t])
-    told = {name: actuator.command for name, actuator in sim.actuators().items()}
+    told = {name: state.position if sim.robot.actuators[name].interface == 'velocity'
+            else state.command for name, state in sim.actuators().items()}
     return LinearModel(A, B, C, direct, state, told, view.pose, *_statics(sim, rod, at),
                        part.basis)
 
@@ -364,12 +393,11 @@ def _statics(sim: Simulator, rod: str | None, at: float | None) -> tuple[np.ndar
     """Return static Jacobian and compliance of a station; the tip has its offset."""
     if rod is not None or at is not None:
         return command_jacobian(sim, rod, at), compliance(sim, rod, at)
-    name = None if sim.robot.platform is not None else sim.robot.tip.rod
-    pose = sim.tip_pose()
-    carrier = pose @ np.linalg.inv(sim.robot.tip.offset.matrix())
+    pose, spot = sim.tip_pose(), tip_spot(sim)
+    carrier = pose @ np.linalg.inv(sim.model.tip_offset)
     lever = np.eye(6)
     lever[:3, 3:] = -hat(pose[:3, 3] - carrier[:3, 3])
-    return lever @ command_jacobian(sim, name), lever @ compliance(sim, name) @ lever.T
+    return lever @ command_jacobian(sim, *spot), lever @ compliance(sim, *spot) @ lever.T
 
 
 # --- What follows from it ------------------------------------------------------------------------

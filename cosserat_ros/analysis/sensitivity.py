@@ -8,11 +8,15 @@ Jacobian of any station comes from there.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..assembly.rods import RodsSolver
+from ..description.joints import JointDrive
 from ..description.parts import Chamber, Leg, Tendon
 from ..laws.actuators import EFFORT, GAS, LENGTH
+from ..simulation.builder import body_name
 from ..simulation.model import GAS_CONSTANT
 from ..simulation.simulator import Simulator
 
@@ -20,16 +24,26 @@ from ..simulation.simulator import Simulator
 def tangent(sim: Simulator) -> np.ndarray:
     """Return the static tangent dr/dz at the present instant, square."""
     still = np.zeros(sim.solver.z.size)
-    return sim.coupled(sim.equations().jacobian(sim.solver.z, still, still, 0.0, 0.0)[1])
+    return sim.equations().jacobian(sim.solver.z, still, still, 0.0, 0.0)[1]
 
 
 def command_columns(sim: Simulator) -> np.ndarray:
-    """Return dr/dcommand at the present instant, (unknowns, actuators), in described units."""
+    """
+    Return dr/dcommand at the present instant, (unknowns, actuators), in described units.
+
+    Of a joint with a velocity drive, which is held where it is: dr/dposition.
+    """
     solver = sim.equations()
     z, drives, lengths = solver.z, solver.drives, solver.lengths()
     columns = np.zeros((z.size, len(sim.robot.actuators)))
     fed = _leg_columns(sim) if sim.robot.legs else columns.T
+    held, c = solver.refresh().held, solver.tree.coordinates
     for j, (name, actuator) in enumerate(sim.robot.actuators.items()):
+        if isinstance(actuator, JointDrive):
+            place = sim.joints.places[name]
+            columns[place, j] = (
+                -c.hardness[place] if c.driven[place] else 0.0 if held[place] else -1.0)
+            continue
         at = sim.model.places[name]
         if isinstance(actuator, Leg):
             columns[:, j] = fed[at.rod]
@@ -95,19 +109,51 @@ class LegColumns:
         return columns / self._first[:, None]
 
 
-def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = None) -> np.ndarray:
+class Spot(NamedTuple):
     """
-    Return dr/dwrench, (unknowns, 6), of force and moment at a station, axes of base_link.
+    Where something is seen or acts.
 
-    The platform's centre of mass, or the end of the only rod, if no rod is named.
+    A body's frame, or a rod at an arc length, its end if left out. Neither: the platform's centre
+    of mass, or the end of the only rod.
     """
+
+    rod: str | None = None
+    at: float | None = None    # [m]
+    body: str | None = None
+
+
+def tip_spot(sim: Simulator) -> Spot:
+    """Return what carries the tip."""
+    tip = sim.robot.tip
+    return Spot() if sim.robot.platform is not None else Spot(tip.rod, None, tip.on)
+
+
+def axes_of(sim: Simulator) -> np.ndarray:
+    """Return the axes of base_link, twice, as columns of the assembly's frame, (6, 6)."""
+    return np.kron(np.eye(2), sim.base.pose()[:3, :3])
+
+
+def wrench_columns(
+    sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
+) -> np.ndarray:
+    """Return dr/dwrench, (unknowns, 6), of force and moment at a `Spot`, axes of base_link."""
+    sim.equations()
+    return _changes(sim, Spot(rod, at, body)) @ axes_of(sim)
+
+
+def _changes(sim: Simulator, spot: Spot) -> np.ndarray:
+    """Return dr/dwrench, (unknowns, 6), axes of the assembly's frame."""
     solver = sim.solver
-    if sim.robot.platform is not None and rod is None:
+    if spot.body is not None:
+        frame = solver.places.bodies[body_name(sim.robot, spot.body)]
+        arm = solver.refresh().end.R[frame.link] @ frame.pose[:3, 3]
+        return link_changes(solver, solver.z, frame.link, arm)
+    if sim.robot.platform is not None and spot.rod is None:
         columns = np.zeros((solver.z.size, 6))
         columns[solver.platform_places] = -np.eye(6)
         return columns
-    place, z, changes = sim.model.place(rod, at), solver.z, []
-    none = sim.equations().residual_at_rest(z)
+    place, z, changes = sim.model.place(spot.rod, spot.at), solver.z, []
+    none = solver.residual_at_rest(z)
     try:
         for unit in np.eye(6):
             loads = sim.loads._replace(**{
@@ -121,23 +167,40 @@ def wrench_columns(sim: Simulator, rod: str | None = None, at: float | None = No
     return np.array(changes).T
 
 
+def link_changes(solver: RodsSolver, z: np.ndarray, link: int, arm: np.ndarray) -> np.ndarray:
+    """Return dr/dwrench at z, (unknowns, 6), at `arm` (3,) from the end of a link, its frame's."""
+    bodies, changes = solver.tree.bodies, []
+    before = bodies.force[link].copy(), bodies.moment[link].copy()
+    none = solver.residual_at_rest(z)
+    for unit in np.eye(6):
+        bodies.force[link] = before[0] + unit[:3]
+        bodies.moment[link] = before[1] + unit[3:] + np.cross(arm, unit[:3])
+        changes.append(solver.residual_at_rest(z) - none)
+        bodies.force[link], bodies.moment[link] = before
+    return np.array(changes).T
+
+
 def station_jacobian(
-    sim: Simulator, rod: str | None = None, at: float | None = None,
+    sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
 ) -> np.ndarray:
-    """Return the motion of a station with z, (6, unknowns): position, rotation (base_link)."""
-    columns = -wrench_columns(sim, rod, at).T
+    """Return the motion of a `Spot` with z, (6, unknowns): position, rotation (base_link)."""
+    with sim.equations().let_go():  # so that it is seen how held coordinates move it
+        columns = -_changes(sim, Spot(rod, at, body)).T
     columns[:, ~sim.solver.moves] = 0.0
-    return columns
+    return axes_of(sim).T @ columns
 
 
 def command_jacobian(
-    sim: Simulator, rod: str | None = None, at: float | None = None,
+    sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
 ) -> np.ndarray:
-    """Return the static motion of a station with each command, (6, actuators)."""
-    return -station_jacobian(sim, rod, at) @ np.linalg.solve(tangent(sim), command_columns(sim))
+    """Return the static motion of a `Spot` with each command, (6, actuators)."""
+    change = np.linalg.solve(tangent(sim), command_columns(sim))
+    return -station_jacobian(sim, rod, at, body) @ change
 
 
-def compliance(sim: Simulator, rod: str | None = None, at: float | None = None) -> np.ndarray:
-    """Return the static motion of a station with force and moment there, (6, 6)."""
-    columns = wrench_columns(sim, rod, at)
-    return -station_jacobian(sim, rod, at) @ np.linalg.solve(tangent(sim), columns)
+def compliance(
+    sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
+) -> np.ndarray:
+    """Return the static motion of a `Spot` with force and moment there, (6, 6)."""
+    columns = wrench_columns(sim, rod, at, body)
+    return -station_jacobian(sim, rod, at, body) @ np.linalg.solve(tangent(sim), columns)

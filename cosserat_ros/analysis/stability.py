@@ -67,9 +67,12 @@ def assess(solver: AssemblySolver) -> Stability:
         If it cannot be judged.
 
     """
-    still = np.zeros(solver.z.size)
-    tangents = slopes(solver, solver.z, still, still)
-    return _assessed(solver, tangents, tangents.stiffness, elastic_stiffness(solver.tree))
+    still, yields = np.zeros(solver.z.size), solver.tree.laws.yields
+    yields[0] = True
+    try:
+        return _assessed(solver, slopes(solver, solver.z, still, still))
+    finally:
+        yields[0] = False
 
 
 def stability(sim: Simulator) -> Stability:
@@ -82,14 +85,7 @@ def stability(sim: Simulator) -> Stability:
         If it cannot be judged.
 
     """
-    solver, still = sim.solver, np.zeros(sim.solver.z.size)
-    tangents = slopes(sim.equations(yields=True), solver.z, still, still)
-    elastic = elastic_stiffness(solver.tree)
-    for places, own in zip(solver.q_places, sim.model.feeding.fed(sim.leg_lengths).elastic):
-        elastic[np.ix_(places, places)] = own  # of rods alone, without what laws add to them
-    return _assessed(
-        solver, tangents._replace(stiffness=sim.coupled(tangents.stiffness)),
-        sim.chords.coupled(tangents.stiffness), elastic)
+    return assess(sim.equations())
 
 
 def stands(K: np.ndarray, moves: np.ndarray, held: np.ndarray) -> bool:
@@ -112,14 +108,12 @@ def stands(K: np.ndarray, moves: np.ndarray, held: np.ndarray) -> bool:
 
 
 @singular_states_named()
-def _assessed(
-    solver: AssemblySolver, tangents: Slopes, closed: np.ndarray, elastic: np.ndarray,
-) -> Stability:
-    """Return the stability by tangents; E is of `closed` drives and of all that is `elastic`."""
+def _assessed(solver: AssemblySolver, tangents: Slopes) -> Stability:
+    """Return the stability by tangents; E is of closed drives and of all that is elastic."""
     part = reduced(tangents, solver.moves)
     K = 0.5 * (part.stiffness + part.stiffness.T)
     N = part.basis[solver.moves]
-    E = N.T @ _unloaded(solver.moves, closed, elastic) @ N
+    E = N.T @ _unloaded(solver.moves, tangents.stiffness, elastic_stiffness(solver.tree)) @ N
     E = 0.5 * (E + E.T)
     root = _inverse_root(E)
     values, modes = np.linalg.eigh(root.T @ K @ root)
@@ -163,13 +157,12 @@ def displacements(sim: Simulator, mode: np.ndarray) -> dict[str, np.ndarray]:
         By rod; the largest of all has length 1.
 
     """
-    moved = {}
+    moved, axes = {}, sim.base.pose()[:3, :3]
     for i, name in enumerate(sim.model.names):
-        base, still = sim.solver.base(i), np.zeros(3)
-        base = base._replace(Om=still, p_t=still, Om_t=still, p_tt=still)
+        base = sim.solver.base_at(i, sim.solver.z, mode)
         x = kinematics(sim.solver.rods[i], base, sim.solver.q[i], mode[sim.solver.q_places[i]],
                        np.zeros(sim.solver.n))
         moved[name] = sim.stations[i].shape(
-            x._replace(p=x.p_t, p_end=x.p_end_t), base.R, still).poses[:, :3, 3]
+            x._replace(p=x.p_t, p_end=x.p_end_t), base.R, base.p_t).poses[:, :3, 3] @ axes
     largest = max(np.linalg.norm(rod, axis=1).max() for rod in moved.values())
     return {name: rod / (largest or 1.0) for name, rod in moved.items()}

@@ -14,7 +14,7 @@ Every other joint or tip is a closure: the two frames coincide, in a point (sphe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,22 +23,35 @@ from numpy.typing import ArrayLike
 
 from ..checks.errors import InvalidModel, UnknownName
 from ..description.modes import StrainModes
+from ..description.obstacles import ContactProperties, ContactSpheres, Obstacle
 from ..description.parts import principal_axes
 from ..description.rod import Rod
 from ..laws.actuators import no_paths, Paths
+from ..laws.flow import NUMBERS, Station
+from ..laws.shapes import shape_of
 from ..numerics.integrators import Scheme, SCHEMES
 from ..numerics.lie import inverse_se3
-from ..rod.discretisation import Discretisation, discretise_elements, Element, split
+from ..rod.discretisation import (
+    Discretisation,
+    discretise_elements,
+    Element,
+    integration_polynomials,
+    integration_to,
+    split,
+)
+from .blocks import Tangent
+from .contact import Curve, FixedShape, Points
+from .flow import Stations
 from .fronts import Fronts
 from .joint import FREELY, RIGID
 from .joint_kinds import Coordinate, JointKind
-from .layout import ElementData, JointShape, no_element_loads, TreeBuilder, WORLD
+from .layout import ElementData, JointShape, no_element_loads, NO_LAWS, RodLaws, TreeBuilder, WORLD
 from .solver import AssemblySolver
-from .tangent import Tangent
 from .tree import Tree, Work
 
 GROUND = 'ground'
 CLOSED = 1e-8  # [m, rad] of a loop
+LEAST_POINTS, MOST_POINTS = 4, 24  # of contact on an element, if their spacing is not stated
 
 
 def pose(p: ArrayLike = (0.0, 0.0, 0.0), R: np.ndarray | None = None) -> np.ndarray:
@@ -67,6 +80,10 @@ class RigidBody:
         At the start, in the world; of no account for a body that is carried by a joint or rod.
     driven : bool
         Whether its motion is told: see `AssemblySolver.tree`'s roots.
+    contact : ContactSpheres, optional
+        By which it touches obstacles.
+    flow : sequence of Station
+        Where a fluid acts on it, see `cosserat_ros.laws.flow`.
 
     """
 
@@ -75,6 +92,8 @@ class RigidBody:
     centre_of_mass: Sequence[float] = (0.0, 0.0, 0.0)
     pose: np.ndarray = field(default_factory=lambda: np.eye(4))
     driven: bool = False
+    contact: ContactSpheres | None = None
+    flow: Sequence[Station] = ()
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mass) and self.mass >= 0.0):
@@ -119,13 +138,28 @@ class RodPart:
     tip_joint: JointKind = field(default_factory=JointKind)
     paths: Paths | None = None
     breaks: Sequence[float] = ()
-    coupled: bool = False  # whether laws couple its elements, see `TreeBuilder.add_rod`
+    laws: RodLaws = NO_LAWS  # along all of it
+    dry_bending: np.ndarray | None = None  # (N, 2) limit and stiffness of bristles at all nodes
+    contact: ContactProperties | None = None  # how it touches obstacles; not at all if None
+    outline: Callable[[np.ndarray], np.ndarray] | None = None  # as of `Rod`, if discretised
+    flow: Callable[[float], np.ndarray] | None = None  # numbers of a fluid per length, by s [m]
+    tip_flow: Sequence[Station] = ()  # what a fluid does at its tip
 
     def elements(self) -> list[Element]:
         """Return its elements."""
         if isinstance(self.rod, Discretisation):
             return split(self.rod)
         return discretise_elements(self.rod, self.modes, self.breaks)
+
+    def radii(self, s: np.ndarray) -> np.ndarray:
+        """Return its radius for contact at arc lengths s (N,) [m]."""
+        assert self.contact is not None
+        if self.contact.radius is not None:
+            return np.full(s.size, self.contact.radius)
+        outline = self.outline or getattr(self.rod, 'outline', None)
+        if outline is None:
+            raise InvalidModel('contact.radius', None, 'given where the rod has no outline')
+        return 0.5 * outline(s).min(axis=1)
 
     @property
     def length(self) -> float:
@@ -150,20 +184,58 @@ class Places(NamedTuple):
     coordinates: dict[str, list[int]]  # places in z, of joints, also 'rod.base' and 'rod.tip'
     efforts: dict[str, slice]          # places in z, of the actuators along rods
     reactions: dict[str, slice]        # places in z, of joints and tips that close a loop
+    points: list[tuple[str, float]]    # of contact: part, and arc length or number of the sphere
+    obstacles: list[str]
 
 
 def elements_of(
-    elements: Sequence[Element], paths: Paths | None = None,
+    elements: Sequence[Element], paths: Paths | None = None, dry: np.ndarray | None = None,
 ) -> list[ElementData]:
-    """Return the elements of a rod with the parts of the actuators' paths along each."""
+    """Return the elements of a rod with the parts of paths and bristles along each."""
     parts, first = [], 0
     for element in elements:
         m = element.w.size
         at, first = slice(first, first + m), first + m
         along = no_paths(m) if paths is None else Paths(
             paths.r[:, at], paths.r_s[:, at], paths.weight[:, at], paths.flat)
-        parts.append(ElementData(element, no_element_loads(m), along))
+        parts.append(ElementData(
+            element, no_element_loads(m), along, np.zeros((0, 2)) if dry is None else dry[at]))
     return parts
+
+
+def points_of(
+    part: RodPart, elements: Sequence[Element], links: Sequence[int], rod: int = 0,
+) -> tuple[list[Points], list[np.ndarray]]:
+    """
+    Return the points of a rod's elements at which it touches, and their arc lengths [m].
+
+    `rod` is a number of its own, if it touches rods.
+    """
+    a, start, points, places = part.contact, 0.0, [], []
+    assert a is not None
+    last = part.length if a.ends_at is None else a.ends_at
+    for element, link in zip(elements, links):
+        length = float(element.w.sum())
+        wanted = a.spacing or 2.0 * float(part.radii(np.array([start + 0.5 * length]))[0])
+        count = int(np.ceil(length / wanted - 1e-9))
+        count = count if a.spacing else min(max(count, LEAST_POINTS), MOST_POINTS)
+        s = length * (np.arange(count) + 0.5) / count
+        extent = np.full(count, length / count)
+        s, extent = (v[(start + s >= a.starts_at) & (start + s <= last)] for v in (s, extent))
+        if link == links[-1] and last >= part.length * (1.0 - 1e-9):  # the tip, half a ball
+            s = np.append(s, length)
+            extent = np.append(extent, part.radii(np.array([part.length])))
+        if s.size:
+            at = np.minimum(start + s, part.length)
+            curve = Curve(
+                rod, start, length, a.friction, integration_polynomials(element)) if (
+                a.rods) else None
+            points.append(Points(link, False, integration_to(element, s), np.column_stack([
+                part.radii(at), np.full(s.size, a.line_stiffness), np.full(s.size, a.damping),
+                np.full(s.size, a.grip), extent, s]), curve))
+            places.append(start + s)
+        start += length
+    return points, places
 
 
 class Assembly:
@@ -178,16 +250,19 @@ class Assembly:
     joints : mapping of str to Joint
     gravity : (3,) sequence
         World frame [m/s^2].
+    obstacles : mapping of str to Obstacle
+        On the ground, or on bodies.
 
     """
 
     def __init__(
         self, bodies: Mapping[str, RigidBody] | None = None,
         rods: Mapping[str, RodPart] | None = None, joints: Mapping[str, Joint] | None = None,
-        gravity: ArrayLike = (0.0, 0.0, 0.0),
+        gravity: ArrayLike = (0.0, 0.0, 0.0), obstacles: Mapping[str, Obstacle] | None = None,
     ) -> None:
         self.bodies, self.rods, self.joints = dict(bodies or {}), dict(rods or {}), dict(
             joints or {})
+        self.obstacles = dict(obstacles or {})
         self._check()
         self._tree = TreeBuilder(gravity)
         self._names = [GROUND]
@@ -197,7 +272,10 @@ class Assembly:
         self._coordinate_links: dict[str, list[int]] = {}
         self._closures: dict[str, int] = {}
         self._lengths: dict[int, float] = {}
+        self._labels: list[tuple[bool, int, list[tuple[str, float]]]] = []
         self._grow()
+        self._put_contacts()
+        self._put_flows()
 
     # --- What is wrong with it ---
 
@@ -220,6 +298,10 @@ class Assembly:
             if joint.parent.body == joint.child.body:
                 raise InvalidModel(
                     f'joints.{name}.child', joint.child.body, 'another body than its parent')
+
+        for name, obstacle in self.obstacles.items():
+            if (obstacle.body or GROUND) not in known:
+                raise UnknownName(f'obstacles.{name}.body', obstacle.body, known)
 
     def _is_root(self, body: str) -> bool:
         return body == GROUND or self.bodies[body].driven
@@ -314,19 +396,41 @@ class Assembly:
             on, at = Frame(self._add_joint(f'{name}.base', on, at, part.base_joint), np.eye(4)), (
                 np.eye(4))
         g = on.pose @ at
+        elements = part.elements()
         links = self._tree.add_rod(
-            on.link, elements_of(part.elements(), part.paths), g[:3, :3], g[:3, 3], part.coupled)
+            on.link, elements_of(elements, part.paths, part.dry_bending), g[:3, :3], g[:3, 3],
+            part.laws)
         self._links[name] = links
+        if part.contact is not None and (self.obstacles or part.contact.rods):
+            for points, s in zip(*points_of(part, elements, links, len(self._links))):
+                self._tree.add_points(points)
+                self._labels.append((False, points.link, [(name, float(x)) for x in s]))
+        self._put_flow_along(part, elements, links)
         for link in links:
             self._name(link, name)
             self._lengths[link] = part.length
 
+    def _put_flow_along(
+        self, part: RodPart, elements: Sequence[Element], links: Sequence[int],
+    ) -> None:
+        """Let a fluid act along a rod and on its tip."""
+        begin = 0.0
+        for element, link in zip(elements, links):
+            length = float(element.w.sum())
+            if part.flow is not None:
+                x, _ = np.polynomial.legendre.leggauss(element.w.size)
+                nodes = begin + 0.5 * length * (1.0 + x)
+                self._tree.add_flow(Stations(link, nodes=np.array(
+                    [part.flow(float(s)) for s in nodes]).reshape(-1, NUMBERS)))
+            begin += length
+        if part.tip_flow:
+            self._tree.add_flow(Stations(links[-1], part.tip_flow))
+
     def _carry_by_rod(self, name: str, part: RodPart) -> None:
         assert part.tip is not None
-        end = Frame(self._links[name][-1], np.eye(4))
-        if part.tip_joint.count:
-            end = Frame(self._add_joint(f'{name}.tip', end, np.eye(4), part.tip_joint), np.eye(4))
-        self.frames[part.tip.body] = Frame(end.link, inverse_se3(part.tip.pose))
+        end = Frame(self._links[name][-1], np.eye(4))  # which may have a body of its own
+        link = self._add_joint(f'{name}.tip', end, np.eye(4), part.tip_joint)
+        self.frames[part.tip.body] = Frame(link, inverse_se3(part.tip.pose))
 
     def _close(
         self, name: str, on: Frame, at: np.ndarray, kind: JointKind, child: Attachment,
@@ -344,6 +448,31 @@ class Assembly:
         b = target.link if np.array_equal(target.pose @ child.pose, np.eye(4)) else (
             self._add_joint(name, target, child.pose, JointKind()))
         self._closures[name] = self._tree.add_closure(a, b, 3 if point else 6)
+
+    def _put_contacts(self) -> None:
+        """Add obstacles, and the spheres of bodies."""
+        for obstacle in self.obstacles.values():
+            frame = self.frames[obstacle.body or GROUND]
+            self._tree.add_obstacle(FixedShape(
+                frame.link, frame.pose @ obstacle.pose.matrix(), shape_of(obstacle.geometry),
+                obstacle.friction, obstacle.stiffness or np.inf))
+        for name, body in self.bodies.items():
+            a, frame = body.contact, self.frames[name]
+            if a is None or not self.obstacles:
+                continue
+            where = np.array(a.points) @ frame.pose[:3, :3].T + frame.pose[:3, 3]
+            numbers = a.radius, a.stiffness / a.radius, a.damping, a.grip, a.radius, 0.0
+            self._tree.add_points(Points(
+                frame.link, True, where, np.tile(numbers, (len(where), 1))))
+            self._labels.append((True, frame.link, [(name, float(i)) for i in range(len(where))]))
+
+    def _put_flows(self) -> None:
+        """Let a fluid act on bodies."""
+        for name, body in self.bodies.items():
+            frame = self.frames[name]
+            if body.flow and not body.driven:
+                self._tree.add_flow(Stations(frame.link, [
+                    station._replace(pose=frame.pose @ station.pose) for station in body.flow]))
 
     # --- For the solver ---
 
@@ -371,21 +500,51 @@ class Assembly:
         solver.places = self._places(solver.tree)
         solver.set_state(z)
         self._look_at_loops(solver)
+        self._look_at_overlaps(solver)
+
+    @staticmethod
+    def _look_at_overlaps(solver: AssemblySolver) -> None:
+        """Refuse rods and bodies whose centres are within an obstacle."""
+        tree, labels = solver.tree, solver.places
+        solver.refresh()
+        touch = solver.work.touch
+        for pair in touch.pairs[:int(touch.found[0])]:
+            point, depth = int(pair[0]), -pair[18]
+            if depth > tree.contacts.numbers[point, 0]:
+                part, s = labels.points[point]
+                raise InvalidModel(
+                    f'contact of {part} at {s:.3g}',
+                    f'{depth:.3g} m deep in {solver.name_touched(int(pair[1]))}',
+                    'a place where no rod or body has its centre at the start')
 
     def _look_at_loops(self, solver: AssemblySolver) -> None:
         """Let go of redundant constraints; refuse loops that cannot be closed."""
         if not self._closures:
             return
         redundant, before = solver.release_redundant(), solver.saved()
+        contradicting = solver.contradicting()
+        if contradicting:
+            raise InvalidModel(
+                f'loop through {", ".join(self._names_at(solver, contradicting))}',
+                f'{len(contradicting)} positions told or closed',
+                'one with fewer of them: it is held more often than it can move')
         solver.close()
         gap = solver.gap()
         if redundant and not gap < CLOSED:
-            names = [name for name, place in solver.places.reactions.items()
-                     if any(place.start <= i < place.stop for i in redundant)]
             raise InvalidModel(
-                f'loop through {", ".join(names)}', f'a gap of {gap:.3g} m or rad',
+                f'loop through {", ".join(self._names_at(solver, redundant))}',
+                f'a gap of {gap:.3g} m or rad',
                 'one that can be closed: it is held more often than it can move')
         solver.restore(before)
+
+    @staticmethod
+    def _names_at(solver: AssemblySolver, unknowns: Sequence[int]) -> list[str]:
+        """Return the names of joints that have coordinates or reactions among unknowns."""
+        places = {name: list(range(at.start, at.stop))
+                  for name, at in solver.places.reactions.items()}
+        for name, at in solver.places.coordinates.items():
+            places[name] = places.get(name, []) + at
+        return [name for name, at in places.items() if set(at) & set(unknowns)]
 
     def _extent(self) -> float:
         """Return about how large an assembly without rods is [m]."""
@@ -443,4 +602,6 @@ class Assembly:
              for first in [tree.effort + int(tree.elements.drive[item])]},
             {name: slice(int(tree.closures.first[k]),
                          int(tree.closures.first[k] + tree.closures.rows[k]))
-             for name, k in self._closures.items()})
+             for name, k in self._closures.items()},
+            [label for _, _, labels in sorted(self._labels, key=lambda a: a[:2])
+             for label in labels], list(self.obstacles))

@@ -16,6 +16,7 @@ from scipy.linalg import qr
 from .state import AssemblyState
 
 REDUNDANT = 1e-9          # of the largest singular value of a set of constraints
+CONFLICT = 1e-6           # singular value of told positions and closures that exclude others
 AT_LIMIT = 1e-9           # [m, rad] from a limit, where a coordinate is at it
 CONSISTENT = 1e-6         # of the accelerations' right-hand side: more is a contradiction
 
@@ -58,20 +59,71 @@ class ConsistentState(AssemblyState):
         rows = np.flatnonzero(self.closing)
         if not rows.size:
             return []
-        rng, still = rng or np.random.default_rng(0), np.zeros(self.Z)
-        size = np.where(self.strain_scale > 0.0, self.strain_scale, 1.0)
-        found, before = [], self.saved()
-        for _ in range(3):
-            self.set_state(
-                self.z + np.where(self.moves, 0.03 * rng.normal(size=self.Z) / size, 0.0))
-            self.close()
-            G = self.jacobian(self.z, still, still, 0.0, 0.0)[1][np.ix_(rows, self.moves)]
-            found.append(_independent(G / size[self.moves]))
-            self.restore(before)
+        found = [_independent(G) for G in self._gradients_nearby(
+            rows, rng or np.random.default_rng(0))]
         rank, _, order = max(found, key=lambda f: f[:2])
         self.redundant = sorted(int(i) for i in rows[order[rank:]])
         self.tree.free[self.redundant] = True
         return self.redundant
+
+    def _gradients_nearby(
+        self, rows: np.ndarray, rng: np.random.Generator,
+    ) -> list[np.ndarray]:
+        """Return scaled gradients of some equations at three states nearby, closed if can be."""
+        still, before, found = np.zeros(self.Z), self.saved(), []
+        size = np.where(self.strain_scale > 0.0, self.strain_scale, 1.0)
+        for _ in range(3):
+            self.set_state(
+                self.z + np.where(self.moves, 0.03 * rng.normal(size=self.Z) / size, 0.0))
+            self.close()
+            K = self.jacobian(self.z, still, still, 0.0, 0.0)[1]
+            for closing, carrying in self._carried():
+                K[np.ix_(closing, carrying)] = 0.0
+            found.append(K[np.ix_(rows, self.moves)] / size[self.moves])
+            self.restore(before)
+        return found
+
+    def _carried(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """
+        Return for each closure its equations, and coordinates that move both of its ends alike.
+
+        These turn a gap that is left, and cannot close it.
+        """
+        links, closures, found = self.tree.links, self.tree.closures, []
+        for a, b, first, count in zip(*(v.tolist() for v in (
+                closures.a, closures.b, closures.first, closures.rows))):
+            both = set(self._line(a)) & set(self._line(b))
+            found.append((np.arange(first, first + count), np.array([
+                i for link in sorted(both) for i in range(
+                    links.first[link], links.first[link] + links.freedom[link])], dtype=int)))
+        return found
+
+    def _line(self, link: int) -> list[int]:
+        """Return a link and all that carries it, down to the world."""
+        line = [link]
+        while self.tree.links.parent[line[-1]] >= 0:
+            line.append(int(self.tree.links.parent[line[-1]]))
+        return line
+
+    def contradicting(self) -> list[int]:
+        """
+        Return positions that are told, and closures, that cannot all be: places in z, or none.
+
+        Closures alone are independent once redundant ones are let go of. With coordinates that
+        are told they are not if those are more than the loop can follow: wherever it is, some sum
+        of their gradients vanishes, and they are what is in it.
+        """
+        rows = np.flatnonzero(self._constraints())
+        if not self.tree.coordinates.driven[:self.tree.effort].any() or not rows.size:
+            return []
+        nearby = self._gradients_nearby(rows, np.random.default_rng(0))
+        found = []
+        for G in nearby:
+            size = np.linalg.norm(G, axis=1, keepdims=True)
+            U, values, _ = np.linalg.svd(G / np.where(size > 0.0, size, 1.0))
+            found.append(U[:, int(np.sum(values > CONFLICT)):])
+        least = min(found, key=lambda left: left.shape[1])
+        return [int(i) for i in rows[np.abs(least).max(axis=1, initial=0.0) > 1e-3]]
 
     def gap(self) -> float:
         """Return how far the closures are from being closed [m, rad], redundant ones too."""
@@ -157,7 +209,7 @@ class ConsistentState(AssemblyState):
         Limits are of no account. None if there is no solution.
         """
         moves, still, closed = self.moves, np.zeros(self.Z), self.closing
-        with self._let_go():
+        with self.let_go():
             (r, K), (_, heavy) = (
                 self.jacobian(self.z, z_t, still, 0.0, cA) for cA in (0.0, 1.0))
         A = np.where(moves, heavy - K, np.where(closed, K, 0.0))
@@ -179,7 +231,7 @@ class ConsistentState(AssemblyState):
                        np.where(moves, 0.0, x))
 
     @contextmanager
-    def _let_go(self) -> Iterator[None]:
+    def let_go(self) -> Iterator[None]:
         """Let no coordinate be driven, nor have limits: their equations are those of balance."""
         c = self.tree.coordinates
         arrays = c.driven, c.least, c.most

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..numerics.arena import unowned
 from ..numerics.kernels import kernel, run
-from .fronts import solve
+from .equations import residual
 from .tangent import differentiate, multiply
-from .tree import residual
+from .ties import solve
 
 
 @unowned

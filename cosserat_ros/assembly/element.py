@@ -11,9 +11,9 @@ two sweeps, virtual work on the discrete kinematics gives its own equations. Wit
     Q = K q + B q_t + sum_j Phi_j^T S_j - sum_j Phi_j^T R_j^T P_j              (components of v)
     Q = K q + B q_t + sum_j Phi_j^T S_j - sum_e turn_e^T T_e^T R_{e-1}^T M_e   (components of u)
 
-S is the stress that actuators add, `T_e` the left tangent of exponential e; in the world frame.
-What `N` and `M_0` are at the start goes to the link before (Boyer 2020, section III; the inverse
-Newton-Euler pass).
+S is the stress that actuators and laws add, `T_e` the left tangent of exponential e; in the world
+frame. What `N` and `M_0` are at the start goes to the link before (Boyer 2020, section VII, eqs.
+39 to 43: the inverse Newton-Euler pass).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..laws.actuators import path_tangent
+from ..laws.plastic_bending import bend, BENDING
 from ..numerics.arena import empty, matrix, unowned, vector
 from ..numerics.kernels import inner, remote
 from ..numerics.rotations import (
@@ -30,6 +31,7 @@ from ..numerics.rotations import (
     coefficients,
     cross,
     exponential,
+    multiply,
     rotate,
     rotate_back,
     tangent_times,
@@ -44,6 +46,26 @@ class ElementLoads(NamedTuple):
     stress: np.ndarray       # (m, 6) active, body frame: added to K eps [N, N m]
     square_drag: np.ndarray  # (3,) body frame: force -square_drag v|v| [kg/m^2]
     linear_drag: np.ndarray  # (3,) likewise: force -linear_drag v [kg/(m s)]
+
+
+class Touching(NamedTuple):
+    """Points of an element that are in contact, world frame."""
+
+    W: np.ndarray    # (a, m) integration from the start to each of them [m]
+    p: np.ndarray    # (a, 3) [m]
+    p_t: np.ndarray  # (a, 3) [m/s]
+    F: np.ndarray    # (a, 3) force [N]
+    K: np.ndarray    # (a, 3, 3) its change with p [N/m]
+    D: np.ndarray    # (a, 3, 3) and with p_t [N s/m]
+    J: np.ndarray    # (a, 3, n) change of p with the element's coordinates; `vary` writes it
+    J_t: np.ndarray  # (a, 3, n) likewise of p_t
+
+
+class Flow(NamedTuple):
+    """What a fluid does at the nodes of an element, per length, world frame."""
+
+    wrench: np.ndarray  # (m, 6) force and moment; (0, 6) without a fluid [N/m, N]
+    slope: np.ndarray   # (m, 6, 15) its change, see `cosserat_ros.assembly.flow`
 
 
 class ElementState(NamedTuple):
@@ -71,12 +93,13 @@ class ElementState(NamedTuple):
     M: np.ndarray         # (M + 1, 3) moment through each exponential; M[0] at the start [N m]
     length: np.ndarray    # (a,) of the actuators along the element [m, m^3]
     gradient: np.ndarray  # (a, m, 6) of these lengths with strain, weighted
+    effort: np.ndarray    # (a, m) of the actuators at each node [N, Pa]
 
 
 def state_size(m: int, steps: int, actuators: int) -> int:
     """Return how many numbers an `ElementState` is."""
     return 9 * (steps + 1) + 17 * steps + 6 * (steps + 1) + 6 * steps + 39 * m + 3 * (
-        steps + 1) + actuators * (1 + 6 * m)
+        steps + 1) + actuators * (1 + 7 * m)
 
 
 @inner
@@ -88,7 +111,7 @@ def state_in(room, m, M, a):
         empty(room, (M, 3)), empty(room, (M, 3)), empty(room, (m, 6)), empty(room, (m, 6)),
         empty(room, (m, 6)), empty(room, (m, 3)), empty(room, (m, 3)), empty(room, (m, 3)),
         empty(room, (m, 3)), empty(room, (m, 3)), empty(room, (m, 3)), empty(room, (m, 3)),
-        empty(room, (M + 1, 3)), empty(room, (a,)), empty(room, (a, m, 6)))
+        empty(room, (M + 1, 3)), empty(room, (a,)), empty(room, (a, m, 6)), empty(room, (a, m)))
 
 
 class Motion(NamedTuple):
@@ -126,7 +149,7 @@ def move(d, paths, start, end, q, q_t, q_tt, x):
         Of its start; of its end, overwritten.
     q, q_t, q_tt : (n,) float64
     x : ElementState
-        Overwritten, but for P and M.
+        Overwritten, but for P, M and the efforts.
 
     """
     _expand(d, q, q_t, q_tt, x)
@@ -188,10 +211,7 @@ def _chain(start, x):
         o, c = x.Omega[e], x.c[e]
         coefficients(o, c)
         exponential(o, c, X)
-        for i in range(3):
-            for j in range(3):
-                Rc[e + 1, i, j] = (
-                    Rc[e, i, 0] * X[0, j] + Rc[e, i, 1] * X[1, j] + Rc[e, i, 2] * X[2, j])
+        multiply(Rc[e], X, Rc[e + 1])
         tangent_times(o, c, 1.0, x.Omega_t[e], y)
         rotate(Rc[e], y, x.step[e])
         tangent_times(o, c, 1.0, x.Omega_tt[e], y)
@@ -313,7 +333,7 @@ def _drag(loads, R, p_t, out):
 
 @unowned
 @remote
-def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
+def balance(d, loads, bristles, touching, flow, gravity, q, q_t, x, wrench, Q, room):
     """
     Write the element's own equations, and take the wrench at its end to that at its start.
 
@@ -321,14 +341,14 @@ def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
     ----------
     d : Element
     loads : ElementLoads
-    paths : Paths
+    bristles : Bristles
+    touching : Touching
+    flow : Flow
     gravity : (3,) float64
         [m/s^2].
-    effort : (a,) float64
-        Of the actuators: tension [N], or minus the pressure [Pa].
     q, q_t : (n,) float64
     x : ElementState
-        Of `move`; P and M are overwritten.
+        Of `move`, with efforts: tension [N], or minus the pressure [Pa]; P and M are overwritten.
     wrench : (6,) float64
         Force and moment on the end, about it; overwritten by those on the start [N, N m].
     Q : (n,) float64
@@ -347,6 +367,9 @@ def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
             _drag(loads, x.Rc[stride * (k + 1)], x.p_t[k], h)
             for i in range(3):
                 F[k, i] += d.w[k] * h[i]
+    for k in range(flow.wrench.shape[0]):
+        for i in range(3):
+            F[k, i] += d.w[k] * flow.wrench[k, i]
     for k in range(m):
         for i in range(3):
             total = d.w[k] * wrench[i]
@@ -355,6 +378,12 @@ def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
             x.P[k, i] = total
     for i in range(3):
         x.M[M, i] = wrench[3 + i]
+    for c in range(touching.F.shape[0]):  # further nodes, as it were
+        weights = touching.W[c]
+        for i in range(3):
+            wrench[i] += touching.F[c, i]
+            for k in range(m):
+                x.P[k, i] += weights[k] * touching.F[c, i]
     for e in range(M - 1, -1, -1):
         for i in range(3):
             x.M[e, i] = x.M[e + 1, i]
@@ -364,20 +393,23 @@ def balance(d, loads, paths, gravity, effort, q, q_t, x, wrench, Q, room):
             spin(x.Rc[e], x.Om[e], x.Om_t[e], d.inertia[k, 3:], h)
             for i in range(3):
                 x.M[e, i] += y[i] + d.w[k] * (loads.line_moment[k, i] - h[i])
+                if flow.wrench.shape[0] > 0:
+                    x.M[e, i] += d.w[k] * flow.wrench[k, 3 + i]
     for k in range(m):
         for i in range(3):
             wrench[i] += F[k, i]
     for i in range(3):
         wrench[3 + i] = x.M[0, i]
-    _generalise(d, loads, effort, q, q_t, x, Q)
+    _generalise(d, loads, bristles, q, q_t, x, Q)
 
 
 @inner
-def _generalise(d, loads, effort, q, q_t, x, Q):
-    """Write the generalised forces Q from P, M, stress and efforts."""
+def _generalise(d, loads, bristles, q, q_t, x, Q):
+    """Write the generalised forces Q from P, M, stress, bristles and efforts."""
     m, M = x.t.shape[0], x.Omega.shape[0]
     stride = M // (m + 1)
     stress, moment, y = vector(6), vector(3), vector(3)
+    u, slope = vector(2), matrix(2, 2)
     n = q.size
     for c in range(n):
         total = 0.0
@@ -388,10 +420,15 @@ def _generalise(d, loads, effort, q, q_t, x, Q):
         rotate_back(x.Rc[stride * (k + 1)], x.P[k], y)
         for i in range(6):
             stress[i] = d.w[k] * loads.stress[k, i]
-            for j in range(effort.size):
-                stress[i] += effort[j] * x.gradient[j, k, i]
+            for j in range(x.effort.shape[0]):
+                stress[i] += x.effort[j, k] * x.gradient[j, k, i]
         for i in range(3):
             stress[i] -= y[i]
+        if bristles.limit.size > 0:
+            bending_of(d, x, k, u)
+            bend(bristles, k, u, moment, slope)
+            for i in range(2):
+                stress[BENDING + i] += d.w[k] * moment[i]
         for c in range(n):
             Q[c] += d.Phi[k, c] * stress[d.component[c]]
     bending = 0
@@ -402,3 +439,10 @@ def _generalise(d, loads, effort, q, q_t, x, Q):
         tangent_times(x.Omega[e], x.c[e], -1.0, y, moment)
         for c in range(bending, n):
             Q[c] -= d.turn[e, c] * moment[d.component[c] - 3]
+
+
+@inner
+def bending_of(d, x, k, u):
+    """Write by how much the rod is bent at node k, beyond its rest shape, (2,) [1/m]."""
+    for i in range(2):
+        u[i] = x.xi[k, BENDING + i] - d.rest_strain[k, BENDING + i]

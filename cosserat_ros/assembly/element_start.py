@@ -30,7 +30,7 @@ class Surroundings(NamedTuple):
 
 
 @inner
-def _rotating(start, lever, drift, u, out):
+def rotating(start, lever, drift, u, out):
     """
     Write the change of a point's acceleration with that of the start's angular velocity, u (3,).
 
@@ -79,7 +79,7 @@ def _carried_load(d, loads, start, x, k, lever, dF, dL):
         for i in range(3):
             u[i] = 1.0 if i == c else 0.0
         dF[c, 6 + c] = -w * d.inertia[k, c]
-        _rotating(start, lever, drift, u, y)
+        rotating(start, lever, drift, u, y)
         cross(u, lever, z)
         for i in range(3):
             dF[i, 3 + c] = -w * d.inertia[k, i] * y[i]
@@ -117,7 +117,7 @@ def _carried_drag(loads, R, p_t, w, lever, dF):
 
 
 @inner
-def start_columns(d, loads, around, x, psi, dt, still, rows, J, room):
+def start_columns(d, loads, touching, around, x, psi, dt, still, rows, J, room):
     """Write the columns of the motion of the start: those after the element's own."""
     m, n = d.Phi.shape
     stride = x.Omega.shape[0] // (m + 1)
@@ -126,7 +126,7 @@ def start_columns(d, loads, around, x, psi, dt, still, rows, J, room):
     dp, lever, u, y = empty(room, (3, n)), vector(3), vector(3), vector(3)
     dF, dL = matrix(3, 12), matrix(3, 12)
     for i in range(n + 6):
-        for c in range(3):
+        for c in range(6):
             rows[i, n + c] = 0.0
     for k in range(m):
         e = stride * (k + 1)
@@ -148,17 +148,69 @@ def start_columns(d, loads, around, x, psi, dt, still, rows, J, room):
             for i in range(3):
                 B[b, n + i] += dF[i, b]
                 B[b, n + 3 + i] += y[i] + dL[i, b]
-        _turn_back(d.w[k], loads.line_force[k], loads.line_moment[k], lever, dp, psi[e], rows)
+        turn_back(d.w[k], loads.line_force[k], loads.line_moment[k], lever, dp, psi[e], rows)
     if not still:
         for b in range(12):
             for i in range(n + 6):
-                rows[i, n + 3 + b] = B[b, i]
+                rows[i, n + 6 + b] = B[b, i]
     _turn_start_back(d, around, B, J, x, psi, rows)
     _end_with_start(d, around, x, still, J)
+    for c in range(touching.F.shape[0]):
+        _carried_contact(touching, c, start, dt, psi, still, dp, rows)
 
 
 @inner
-def _turn_back(weight, force, moment, lever, dp, psi, rows):
+def _carried_contact(touching, c, start, dt, psi, still, dp, rows):
+    """
+    Add the columns of a point in contact.
+
+    Its force changes with the start's position, rotation, velocity and angular velocity; what does
+    not change is turned back as a dead load.
+    """
+    n, F, K, D = dp.shape[1], touching.F[c], touching.K[c], touching.D[c]
+    lever, drift, u, v = vector(3), vector(3), vector(3), vector(3)
+    y, z, dF = vector(3), vector(3), vector(3)
+    for i in range(3):
+        lever[i] = touching.p[c, i] - start.p[i]
+        z[i] = 0.0
+        for k in range(n):
+            dp[i, k] = 0.0
+    for j in range(dt.shape[0]):
+        add_like(dt[j], dp, touching.W[c, j])
+    cross(start.Om, lever, y)
+    for i in range(3):
+        drift[i] = touching.p_t[c, i] - start.p_t[i] - y[i]
+    turn_back(1.0, F, z, lever, dp, psi[0], rows)
+    for b in range(6 if still else 12):
+        for i in range(3):
+            u[i] = v[i] = 0.0
+            z[i] = 1.0 if i == b % 3 else 0.0
+        if b < 3:
+            u[b] = 1.0
+        elif b < 6:
+            cross(z, lever, u)
+            cross(start.Om, u, v)
+            cross(z, drift, y)
+            for i in range(3):
+                v[i] += y[i]
+        elif b < 9:
+            v[b - 6] = 1.0
+        else:
+            cross(z, lever, v)
+        for i in range(3):
+            dF[i] = 0.0
+            for j in range(3):
+                dF[i] += K[i, j] * u[j] + (0.0 if still else D[i, j] * v[j])
+        for k in range(n):
+            rows[k, n + b] -= dF[0] * dp[0, k] + dF[1] * dp[1, k] + dF[2] * dp[2, k]
+        cross(lever, dF, y)
+        for i in range(3):
+            rows[n + i, n + b] += dF[i]
+            rows[n + 3 + i, n + b] += y[i]
+
+
+@inner
+def turn_back(weight, force, moment, lever, dp, psi, rows):
     """Add what it makes in the columns of rotation to turn a load back: minus its turn."""
     n, u, v, y = dp.shape[1], vector(3), vector(3), vector(3)
     some = False
@@ -173,11 +225,11 @@ def _turn_back(weight, force, moment, lever, dp, psi, rows):
         cross(y, moment, v)
         for i in range(3):
             for c in range(n):
-                rows[c, n + a] += u[i] * dp[i, c] + v[i] * psi[i, c]
+                rows[c, n + 3 + a] += u[i] * dp[i, c] + v[i] * psi[i, c]
         cross(lever, u, y)
         for i in range(3):
-            rows[n + i, n + a] -= u[i]
-            rows[n + 3 + i, n + a] -= v[i] + y[i]
+            rows[n + i, n + 3 + a] -= u[i]
+            rows[n + 3 + i, n + 3 + a] -= v[i] + y[i]
 
 
 @inner
@@ -189,7 +241,7 @@ def _turn_start_back(d, around, B, J, x, psi, rows):
         lever[i] = 0.0
         for k in range(d.w.size):
             lever[i] += d.w[k] * x.t[k, i]
-    _turn_back(1.0, around.at_end[:3], around.at_end[3:], lever, J[0:3, :n], J[3:6, :n], rows)
+    turn_back(1.0, around.at_end[:3], around.at_end[3:], lever, J[0:3, :n], J[3:6, :n], rows)
     for a in range(3):
         for i in range(3):
             u[i] = 1.0 if i == a else 0.0
@@ -201,13 +253,13 @@ def _turn_start_back(d, around, B, J, x, psi, rows):
         for b in range(12):
             if back[b] != 0.0:
                 for i in range(n + 6):
-                    rows[i, n + a] -= back[b] * B[b, i]
+                    rows[i, n + 3 + a] -= back[b] * B[b, i]
         cross(u, around.at_start[:3], y)
         for i in range(3):
-            rows[n + i, n + a] += y[i]
+            rows[n + i, n + 3 + a] += y[i]
         cross(u, around.at_start[3:], y)
         for i in range(3):
-            rows[n + 3 + i, n + a] += y[i]
+            rows[n + 3 + i, n + 3 + a] += y[i]
 
 
 @inner
@@ -230,37 +282,37 @@ def _end_with_start(d, around, x, still, J):
     for c in range(3):
         for i in range(3):
             u[i] = 1.0 if i == c else 0.0
-        J[3 + c, n + c] = 1.0
+        J[c, n + c] = J[3 + c, n + 3 + c] = 1.0
         cross(u, lever, y)
         for i in range(3):
-            J[i, n + c] = y[i]
+            J[i, n + 3 + c] = y[i]
         if still:
             continue
         for i in range(3):
-            J[6 + i, n + 6 + c] = J[12 + i, n + 12 + c] = y[i]
-        J[6 + c, n + 3 + c] = J[9 + c, n + 6 + c] = 1.0
-        J[12 + c, n + 9 + c] = J[15 + c, n + 12 + c] = 1.0
+            J[6 + i, n + 9 + c] = J[12 + i, n + 15 + c] = y[i]
+        J[6 + c, n + 6 + c] = J[9 + c, n + 9 + c] = 1.0
+        J[12 + c, n + 12 + c] = J[15 + c, n + 15 + c] = 1.0
         cross(u, turn, y)
-        _rotating(start, lever, drift, u, z)
+        rotating(start, lever, drift, u, z)
         for i in range(3):
-            J[9 + i, n + c] = y[i]
-            J[15 + i, n + 6 + c] = y[i]
-            J[12 + i, n + 6 + c] = z[i]
+            J[9 + i, n + 3 + c] = y[i]
+            J[15 + i, n + 9 + c] = y[i]
+            J[12 + i, n + 9 + c] = z[i]
         # With rotation: that of the whole, less that of the start's velocities.
         cross(u, start.Om, v)
         cross(u, rate, y)
         cross(v, lever, z)
         for i in range(3):
-            J[6 + i, n + c] = y[i] - z[i]
+            J[6 + i, n + 3 + c] = y[i] - z[i]
         cross(u, second, y)
-        _rotating(start, lever, drift, v, z)
+        rotating(start, lever, drift, v, z)
         for i in range(3):
-            J[12 + i, n + c] = y[i] - z[i]
+            J[12 + i, n + 3 + c] = y[i] - z[i]
         cross(u, x.Om_t[last], y)
         cross(v, turn, z)
         cross(u, start.Om_t, v)
         for i in range(3):
-            J[15 + i, n + c] = y[i] - z[i] - v[i]
+            J[15 + i, n + 3 + c] = y[i] - z[i] - v[i]
         cross(v, lever, z)
         for i in range(3):
-            J[12 + i, n + c] -= z[i]
+            J[12 + i, n + 3 + c] -= z[i]

@@ -1,9 +1,10 @@
 r"""
 The tangent of one element: one column per variation, carried through the same sums as its motion.
 
-Columns belong to its own coordinates, and, where its start may move, to the rotation, velocity,
-angular velocity, acceleration and angular acceleration of that (3 each; in statics to the rotation
-alone). The position of the start changes nothing but the position of the end.
+Columns belong to its own coordinates, and, where its start may move, to the position, rotation,
+velocity, angular velocity, acceleration and angular acceleration of that (3 each; in statics to
+position and rotation alone). Without contact, the position of the start changes nothing but that
+of the end.
 
     [ dQ  ]   [ K  F ] [ dq ]
     [ dl  ] = [ E  D ] [    ]          dl: force and moment on the start
@@ -30,25 +31,27 @@ from ..numerics.rotations import (
     tangent_and_slope,
 )
 from .element import clear, drags_at_all, spin
+from .element_flow import flow_columns, flow_with_start
 from .element_start import start_columns
 
 
-def tangent_size(n: int, m: int, steps: int) -> int:
-    """Return how much room `vary` needs, with rows and J."""
-    return n * (15 * (steps + 1) + 27 * m + 40) + (n + 24) * (n + 15) + 12 * (n + 6) + (
-        36 * m + 200)
+def tangent_size(n: int, m: int, steps: int, points: int) -> int:
+    """Return how much room `vary` needs, with so many points of contact."""
+    return n * (15 * (steps + 1) + 27 * m + 49 + 6 * points) + 12 * (n + 6) + 36 * m + 200
 
 
 @unowned
 @remote
-def vary(d, loads, paths, effort, around, x, cV, cA, moving, still, rows, J, room):
+def vary(d, loads, paths, touching, flow, around, x, cV, cA, moving, still, rows, J, room):
     """
     Write the derivatives of an element's equations and of the motion of its end.
 
+    Without those of bristles against bending.
+
     Parameters
     ----------
-    d, loads, paths, effort
-        As for `balance`.
+    d, loads, paths, touching, flow
+        As for `move` and `balance`.
     around : Surroundings
     x : ElementState
         After `balance`.
@@ -61,7 +64,7 @@ def vary(d, loads, paths, effort, around, x, cV, cA, moving, still, rows, J, roo
     rows : (n [+ 6], C) float64
         Of Q, and of the wrench on the start; overwritten.
     J : (18, C) float64
-        Of the end; overwritten.
+        Of the end; overwritten. (6, C) in statics.
 
     """
     m, n = d.Phi.shape
@@ -75,19 +78,26 @@ def vary(d, loads, paths, effort, around, x, cV, cA, moving, still, rows, J, roo
     dF, dL = zeros(room, shape), zeros(room, shape)
     if not still:
         _load_columns(d, loads, x, psi, dOm, dOm_t, dt_t, dt_tt, dF, dL, room)
+        if flow.wrench.shape[0] > 0:
+            flow_columns(d, flow, x, psi, dOm, dOm_t, dt_t, dt_tt, dF, dL, room)
     _end_columns(d, psi, dOm, dOm_t, dt, dt_t, dt_tt, still, J)
     force, dM = dL, zeros(room, (M + 1, 3, n))  # dL is used up station by station
     dN = zeros(room, (3, n))
-    _adjoint_columns(d, x, psi, dt, dF, force, dM, dN, still, room)
+    dC = zeros(room, (touching.F.shape[0], 3, n))
+    if touching.F.shape[0] > 0:
+        _contact_columns(touching, dt, dt_t, still, dC)
+    _adjoint_columns(d, touching, dC, x, psi, dt, dF, force, dM, dN, still, room)
     _own_rows(d, x, psi, force, dM, cV, rows, room)
     if paths.weight.shape[0] > 0:
-        _add_actuators(d, paths, effort, x, rows, room)
+        _add_actuators(d, paths, x, rows, room)
     if moving:
         for i in range(3):
             for c in range(n):
                 rows[n + i, c] = dN[i, c]
                 rows[n + 3 + i, c] = dM[0, i, c]
-        start_columns(d, loads, around, x, psi, dt, still, rows, J, room)
+        start_columns(d, loads, touching, around, x, psi, dt, still, rows, J, room)
+        if flow.wrench.shape[0] > 0 and not still:
+            flow_with_start(d, flow, around.start, x, psi, dt, rows, room)
 
 
 # --- Columns of its own coordinates --------------------------------------------------------------
@@ -260,6 +270,20 @@ def spin_columns(R, Om, Om_t, J, weight, psi, dOm, dOm_t, dL, room):
 
 
 @inner
+def _contact_columns(touching, dt, dt_t, still, dC):
+    """Write how points in contact move, and add the variations of their forces to dC."""
+    for c in range(dC.shape[0]):
+        weights = touching.W[c]
+        for rate in range(1 if still else 2):
+            slope, dp = (touching.D[c], touching.J_t[c]) if rate else (
+                touching.K[c], touching.J[c])
+            clear(dp)
+            for j in range(weights.size):
+                add_like(dt_t[j] if rate else dt[j], dp, weights[j])
+            add_rotated(slope, dp, dC[c], 1.0)
+
+
+@inner
 def _end_columns(d, psi, dOm, dOm_t, dt, dt_t, dt_tt, still, J):
     """Write the variation of the end's motion with the coordinates; 0 in other columns."""
     M = psi.shape[0] - 1
@@ -277,7 +301,7 @@ def _end_columns(d, psi, dOm, dOm_t, dt, dt_t, dt_tt, still, J):
 
 
 @inner
-def _adjoint_columns(d, x, psi, dt, dF, force, dM, dN, still, room):
+def _adjoint_columns(d, touching, dC, x, psi, dt, dF, force, dM, dN, still, room):
     """
     Write the variations of M (M + 1, 3, C), and add that of the force on the start to dN (3, C).
 
@@ -294,6 +318,8 @@ def _adjoint_columns(d, x, psi, dt, dF, force, dM, dN, still, room):
                 dP[i, c] = 0.0
         for j in range(0 if still else m):  # no line load changes with the shape
             add_like(dF[j], dP, d.W[j, k])
+        for c in range(dC.shape[0]):
+            add_like(dC[c], dP, touching.W[c, k])
         add_cross(x.t[k], dP, dM[e], 1.0)
         add_cross(x.P[k], dt[k], dM[e], -1.0)
         add_like(force[k], dM[e], 1.0)
@@ -304,6 +330,8 @@ def _adjoint_columns(d, x, psi, dt, dF, force, dM, dN, still, room):
         add_rotated_back(x.Rc[e], dP, force[k])
         if not still:
             add_like(dF[k], dN, 1.0)
+    for c in range(dC.shape[0]):
+        add_like(dC[c], dN, 1.0)
     for e in range(dM.shape[0] - 2, -1, -1):
         add_like(dM[e + 1], dM[e], 1.0)
 
@@ -354,11 +382,11 @@ def _own_rows(d, x, psi, force, dM, cV, rows, room):
 
 
 @inner
-def _add_actuators(d, paths, effort, x, rows, room):
+def _add_actuators(d, paths, x, rows, room):
     """Add what the actuators' forces change with strain."""
     m, n = d.Phi.shape
     H = zeros(room, (m, 6, 6))
-    add_curvature(paths, effort, x.xi, H)
+    add_curvature(paths, x.effort, x.xi, H)
     for k in range(m):
         for b in range(n):
             for c in range(n):

@@ -31,9 +31,10 @@ import numpy as np
 from ..numerics.arena import matrix, unowned, vector, view
 from ..numerics.kernels import inner, kernel, merged
 from ..numerics.rotations import cross
+from .blocks import blocks_of
 from .element import clear
 from .joint import shift_blocks
-from .tangent import blocks_of, offset_columns
+from .tangent import offset_columns
 from .tree import JOINT, ROOT
 
 
@@ -53,6 +54,7 @@ class Fronts(NamedTuple):
     at: np.ndarray          # (L, 4) int64, where front, [P R], right-hand side and pivots begin
     data: np.ndarray        # float64
     pivot: np.ndarray       # (Z,) int64, with which row of its front each one was exchanged
+    singular: np.ndarray    # (1,) int64, the link whose block is singular, or -1
     scratch: int            # where in data there is room
     inner: np.ndarray       # (L,) bool, whether anything hangs on the link
     coupling: np.ndarray    # (L,) int64, which coupling is of the rod that begins here, or -1
@@ -62,8 +64,9 @@ class Fronts(NamedTuple):
 
 @unowned
 @kernel
-def factorise(tree, ny, tangent, fronts):
-    """Eliminate all unknowns; return the link whose block is singular, or -1."""
+def eliminate(tree, ny, tangent, fronts):
+    """Eliminate all unknowns of the tree, without `cosserat_ros.assembly.ties`."""
+    fronts.singular[0] = -1
     links = tree.links
     L = links.kind.size
     for link in range(L):
@@ -79,8 +82,8 @@ def factorise(tree, ny, tangent, fronts):
         _close(tree, k, ny, tangent, fronts)
     for link in range(L - 1, -1, -1):
         if not _eliminate(tree, link, ny, tangent, fronts):
-            return link
-    return -1
+            fronts.singular[0] = link
+            return
 
 
 @inner
@@ -182,21 +185,23 @@ def _eliminate(tree, link, ny, tangent, fronts):
 
 @inner
 def _couple(tree, k, tangent, fronts, H):
-    """Add what couples the elements of a rod to the front of its first one."""
-    a = tree.couplings
+    """Add what couples the coordinates and efforts of a rod to the front of its first element."""
+    a = tree.laws.couplings
     link, first, n = a.link[k], a.first[k], a.size[k]
-    own, begin = tree.links.freedom[link], fronts.first[link]
-    K = view(tangent.couple, a.at[k], (n, n))
+    own, begin, size = tree.links.freedom[link], fronts.first[link], a.size[k] + a.efforts[k]
+    K = view(tangent.couple, a.at[k], (size, size))
     others = fronts.done[link]
     place = view(fronts.pivot, fronts.at[link, 3], (own + others,))  # which is not in use yet
     for i in range(own):
         place[i] = i
     for i in range(others):
-        at = fronts.border[begin + i] - first
+        at, effort = fronts.border[begin + i] - first, fronts.border[begin + i] - a.effort[k]
         if 0 <= at < n:
             place[at] = own + i
-    for i in range(n):
-        for j in range(n):
+        elif 0 <= effort < a.efforts[k]:
+            place[n + effort] = own + i
+    for i in range(size):
+        for j in range(size):
             H[place[i], place[j]] += K[i, j]
 
 
@@ -247,7 +252,9 @@ def _assemble(tree, link, ny, tangent, fronts, P, own, m, H):
     blocks = blocks_of(tree, tangent, link, ny)
     rows, J = blocks.rows, blocks.motion
     width = n + nd
-    loaded = B > 0 or fronts.inner[link] or tree.bodies.mass[link] != 0.0
+    loaded = B > 0 or fronts.inner[link] or tree.bodies.mass[link] != 0.0 or (
+        tree.contacts.bears[link]) or (
+        tree.flows.first.size > 0 and tree.flows.first[link + 1] > tree.flows.first[link])
     if not loaded:
         for i in range(3):
             loaded = (loaded or tree.bodies.follower_force[link, i] != 0.0
@@ -439,9 +446,9 @@ def _shift_row(H, i, col, arm, X, Y, Z, ny, out):
 
 @unowned
 @kernel
-def solve(tree, ny, tangent, fronts, r, dy, step):
+def substitute(tree, ny, tangent, fronts, r, dy, step):
     """
-    Write the inverse of the tangent times r (Z,) to `step` (Z,), by the last `factorise`.
+    Write the inverse of the tree's tangent times r (Z,) to `step` (Z,), by the last `eliminate`.
 
     dy (L, 18) is overwritten by the motion of the links' ends.
     """

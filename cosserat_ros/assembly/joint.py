@@ -12,7 +12,7 @@ rates u = R (...)_t, w = R (turn rate), world frame,
 
 A free turn is a rotation vector from the attitude R_ref of the last instant, in the frame of the
 start; its rates are the relative angular velocity and acceleration, so that a time rule acts on
-SO(3) as on any coordinate (Boyer 2023, eqs. 58 and 65). A joint without coordinates is a rigid
+SO(3) as on any coordinate (Boyer 2023, eqs. 67 to 70). A joint without coordinates is a rigid
 link. Its own equations are the components of the wrench at its end along its motions,
 ``spring + damper - push - alpha . N - gamma . M``.
 """
@@ -25,7 +25,14 @@ import numpy as np
 
 from ..numerics.arena import matrix, vector
 from ..numerics.kernels import inner, merged
-from ..numerics.rotations import coefficients, cross, exponential, rotate, tangent_and_slope
+from ..numerics.rotations import (
+    coefficients,
+    cross,
+    exponential,
+    multiply,
+    rotate,
+    tangent_and_slope,
+)
 from .element import clear, spin
 
 RIGID, ABOUT_AXIS, FREELY = 0, 1, 3  # how a joint turns: so many coordinates
@@ -72,14 +79,6 @@ def no_bodies(links: int) -> Bodies:
     """Return no loads and no bodies."""
     a, b, c, d, e, f = np.zeros((6, links, 3))
     return Bodies(a, b, c, d, np.zeros(links), e, f, np.tile(np.eye(3), (links, 1, 1)))
-
-
-@inner
-def multiply(A, B, out):
-    """Write A B, (3, 3)."""
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
 
 
 # --- Motion --------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ class Energy(NamedTuple):
 
     kinetic: float
     gravity: float  # potential of the weight
-    strain: float   # of elements, and of what couples them
+    strain: float   # of elements
     springs: float  # of joints
 
     @property
@@ -162,19 +162,17 @@ def elastic_stiffness(tree: Tree) -> np.ndarray:
 
 
 def _strain_stiffness(tree: Tree) -> np.ndarray:
-    """Return the part of elements and of what couples them, (Z, Z)."""
-    links, k, K = tree.links, tree.couplings, np.zeros((tree.free.size,) * 2)
+    """Return the part of elements, (Z, Z)."""
+    links, K = tree.links, np.zeros((tree.free.size,) * 2)
     for link in np.flatnonzero(links.kind == ELEMENT).tolist():
         first, n = int(links.first[link]), int(links.freedom[link])
         at, here = int(tree.elements.first[links.item[link], 7]), slice(first, first + n)
         K[here, here] += tree.elements.data[at:at + n * n].reshape(n, n)
-    for first, n, at in zip(k.first.tolist(), k.size.tolist(), k.at.tolist()):
-        K[first:first + n, first:first + n] += k.stiffness[at:at + n * n].reshape(n, n)
     return K
 
 
 def elastic_energy(tree: Tree, z: np.ndarray) -> tuple[float, float]:
-    """Return the energy of strains, with what couples elements, and that of springs [J]."""
+    """Return the energy of strains, and that of springs [J]; laws are not in it."""
     links = tree.links
     springs = sum(
         _spring_energy(tree, int(links.item[link]), z, int(links.first[link]),
@@ -237,8 +235,12 @@ def _is_free_in_space(tree: Tree, link: int) -> bool:
 
 
 def is_loose(tree: Tree, group: Floating) -> bool:
-    """Return whether neither springs nor drives hold what floats."""
-    c = tree.coordinates
+    """Return whether no spring, drive, obstacle or fluid acts on what floats."""
+    c, contacts = tree.coordinates, tree.contacts
+    if contacts.bears[group.member].any() or np.diff(contacts.first)[group.member].any():
+        return False
+    if tree.flows.first.size or tree.flows.along.size:
+        return False
     return not any(
         c.stiffness[at].any() or c.damping[at].any() or c.driven[at].any()
         for at in (slice(first, first + 6) for first in tree.links.first[group.bases].tolist()))

@@ -12,18 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numerics.arena import empty, unowned
-from ..numerics.kernels import borrowed, call, inner, kernel, run
-from .fronts import factorise, solve
-from .tangent import differentiate
-from .tree import residual
+from ..numerics.kernels import call, inner, kernel, merged, run
+from .equations import residual
+from .tangent import differentiate, renew
+from .ties import factorise, solve
 
 KEEP_TANGENT_BELOW = 0.5     # of an update to the one before, above which the tangent is made anew
 BROYDEN_UPDATES = 12         # that `_accelerate` looks back on
 REUSE_TANGENT_BELOW = 0.1    # update, as strain, below which a tangent is worth keeping
 FIRST_UPDATE_COUNTS = 1e-3   # part of the tolerance for a first update by an inherited tangent
 ROUNDING_BELOW = 1e3         # times the tolerance, below which updates may end in rounding errors
+ROUNDING = 1e-7              # strain, likewise
 SHORTEST_STEP = 1e-3         # part of an update that the line search tries
-CONVERGED, RUNNING_OUT, NOT_FINITE, SINGULAR = 0, 1, 2, 3
+LEAST_SETTLED = 1e-9         # strain, to which a last look asks for balance at most
+MOST_RENEWALS = 8            # of the part of laws alone, until all of the tangent is made anew
+DEEPEST = 0.25               # part of a radius that an update may go into an obstacle
+CONVERGED, RUNNING_OUT, NOT_FINITE, SINGULAR, CROWDED = 0, 1, 2, 3, 4
 
 
 class Procedures(NamedTuple):
@@ -34,6 +38,7 @@ class Procedures(NamedTuple):
     factorise: int
     solve: int
     multiply: int
+    renew: int
 
 
 @inner
@@ -67,7 +72,7 @@ def _size(step, scale):
 
 @inner
 def _differ(held, then):
-    """Return whether other coordinates are at limits than those a tangent was made for."""
+    """Return whether a tangent was made for others at limits, in contact, or that slip."""
     for i in range(held.size):
         if held[i] != then[i]:
             return True
@@ -141,12 +146,28 @@ def _follow(past, rule, now, h):
 
 @inner
 def _finish(past, rule, h, moves, now):
-    """Complete the history at the new instant; efforts and reactions have no rates."""
+    """Complete the history at the new instant."""
+    _rates(rule, h, moves, now)
     for i in range(past.shape[1]):
-        now[1, i] = rule.new[0] * now[0, i] + h[0, i] if moves[i] else 0.0
-        now[2, i] = rule.new[1] * now[0, i] + h[1, i] if moves[i] else 0.0
         now[3, i], now[4, i] = past[0, i], past[1, i]
         now[5, i] = rule.new[2] * now[0, i] + h[2, i] if moves[i] else 0.0
+
+
+@inner
+def _rates(rule, h, moves, now):
+    """Write the rates that belong to now[0]; efforts and reactions have none."""
+    for i in range(now.shape[1]):
+        now[1, i] = h[0, i] + rule.new[0] * now[0, i] if moves[i] else 0.0
+        now[2, i] = h[1, i] + rule.new[1] * now[0, i] if moves[i] else 0.0
+
+
+@inner
+def _factorised(tree, tangent, fronts, code, ny, rooms):
+    """Write the step to where r is 0 by a new tangent; return where it is singular, or -1."""
+    at = call(factorise, code.factorise, (tree, ny, tangent, fronts))
+    if at < 0:
+        run(solve, code.solve, (tree, ny, tangent, fronts, rooms.r, rooms.dy, rooms.step))
+    return at
 
 
 class Stop(NamedTuple):
@@ -159,9 +180,22 @@ class Stop(NamedTuple):
     reach: float       # largest update in one iteration: longer ones are shortened
 
 
+class Rooms(NamedTuple):
+    """What Newton's method writes to."""
+
+    h: np.ndarray      # (3, Z) part of the history in z_t, z_tt and the scheme's own row
+    good: np.ndarray   # (Z,) unknowns before the last update
+    ends: np.ndarray   # (L, 3) where the links' ends were then
+    dz: np.ndarray     # (Z,) that update, before it was shortened
+    r: np.ndarray      # (Z,)
+    step: np.ndarray   # (Z,)
+    dy: np.ndarray     # (L, 18) motion of the links' ends with a step
+    updates: Updates
+
+
 def newton_size(Z: int, links: int) -> int:
     """Return how much room `newton` needs, at the beginning of the arena."""
-    return (7 + BROYDEN_UPDATES) * Z + BROYDEN_UPDATES + 18 * links
+    return (7 + BROYDEN_UPDATES) * Z + BROYDEN_UPDATES + 21 * links
 
 
 @unowned
@@ -174,10 +208,12 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
     ----------
     tree, work, tangent, fronts
         Of the assembly. `fronts` are those of an earlier tangent, if `known`, and are overwritten.
-        They are kept while each update is a small part of the one before and the same coordinates
-        are at limits, and then made anew.
+        They are kept while each update is a small part of the one before, the same coordinates are
+        at limits and the same points in contact, and then made anew.
         The line search measures by them too: a step is halved until the next update by the same
         tangent is smaller than this one (Deuflhard's natural monotonicity test).
+        Laws that remember have kinks: where others stick or slip, their part of the tangent is
+        made anew, and the end is looked at once more.
     code : Procedures
     past : (6, Z) float64
         History, see `cosserat_ros.numerics.integrators`.
@@ -195,67 +231,124 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
     -------
     status, iterations : int
     size, worst : float
-        Of the last update, and of the residual before it.
+        Of the last update, and of the residual before it; of the last look, if laws remember.
     at : int
         Which link's block is singular, if the status is so.
 
     """
-    tree, work = borrowed(tree), borrowed(work)
-    tangent, fronts = borrowed(tangent), borrowed(fronts)
-    scale, n, room = stop.scale, past.shape[1], work.room
-    cV, cA = rule.new[0], rule.new[1]
+    n, room = past.shape[1], work.room
     room.used[0] = 0
-    h = empty(room, (3, n))
-    good, r, step, dz = (
-        empty(room, (n,)), empty(room, (n,)), empty(room, (n,)), empty(room, (n,)))
-    dy = empty(room, (tree.links.kind.size, 18))
-    updates = Updates(empty(room, (BROYDEN_UPDATES, n)), empty(room, (BROYDEN_UPDATES,)))
-    _follow(past, rule, now, h)
-    z, z_t, z_tt, made = now[0], now[1], now[2], 0
-    size, worst, shortened = np.inf, np.inf, 1.0
+    rooms = Rooms(
+        empty(room, (3, n)), empty(room, (n,)), empty(room, (tree.links.kind.size, 3)),
+        empty(room, (n,)), empty(room, (n,)), empty(room, (n,)),
+        empty(room, (tree.links.kind.size, 18)),
+        Updates(empty(room, (BROYDEN_UPDATES, n)), empty(room, (BROYDEN_UPDATES,))))
+    _follow(past, rule, now, rooms.h)
+    return _iterate(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now, rooms)
+
+
+@merged
+def _iterate(  # noqa: PLR0915 - one loop, read from top to bottom
+    tree, work, tangent, fronts, code, past, rule, stop, ny, known, now, rooms,
+):
+    """Go on from a first guess, see `newton`."""
+    z, r, scale, made = now[0], rooms.r, stop.scale, 0
+    _set_out(past[0], z, rooms)  # from where it was, should the guess be within an obstacle
+    size, worst, shortened, renewals = np.inf, np.inf, 1.0, 0
     fresh = False  # whether the tangent was made for the last update
+    limit, near = 0.0, np.inf  # of a last look; distance at which rods touch, if some are near
+    deep = 0.0 if rule.new[1] > 0.0 else DEEPEST  # a guess that touches anything misleads
     for iteration in range(1, stop.most + 1):
-        for i in range(n):
-            z_t[i] = h[0, i] + cV * z[i] if stop.moves[i] else 0.0
-            z_tt[i] = h[1, i] + cA * z[i] if stop.moves[i] else 0.0
-        run(residual, code.residual, (tree, z, z_t, z_tt, work, r))
-        worst, previous = _largest(r), size
+        _rates(rule, rooms.h, stop.moves, now)
+        run(residual, code.residual, (tree, z, now[1], now[2], work, r))
+        if work.touch.deepest[0] > deep and shortened > SHORTEST_STEP:
+            # Beyond its middle an obstacle would push to the other side.
+            shortened, made = 0.0 if iteration == 1 else 0.5 * shortened, 0
+            _line(rooms.good, -shortened, rooms.dz, z)
+            continue
+        moved = _farthest(work.end.p, rooms.ends) if near < np.inf else 0.0
+        if moved > near and shortened > SHORTEST_STEP:  # it may be through another rod
+            shortened, made = max(0.1, 0.9 * near / moved) * shortened, 0
+            _line(rooms.good, -shortened, rooms.dz, z)
+            continue
+        deep = max(deep, DEEPEST, work.touch.deepest[0])
+        worst, previous, renewed = _largest(r), size, False
         if (known or fresh) and _differ(work.held, tangent.held):
             known, fresh = False, False
         if known or fresh:
-            run(solve, code.solve, (tree, ny, tangent, fronts, r, dy, step))
-            size = _size(step, scale)
+            run(solve, code.solve, (tree, ny, tangent, fronts, r, rooms.dy, rooms.step))
+            size = _size(rooms.step, scale)
+            if size < limit:
+                _finish(past, rule, rooms.h, stop.moves, now)
+                return CONVERGED, iteration, size, worst, -1
+            changed = _differ(work.touch.regime, tangent.touching)
             if fresh and not size < previous and shortened > SHORTEST_STEP:
-                shortened *= 0.5
-                _line(good, -shortened, dz, z)
-                size = previous
+                shortened, size = 0.5 * shortened, previous
+                _line(rooms.good, -shortened, rooms.dz, z)
                 continue
-            known = known and size < KEEP_TANGENT_BELOW * previous
-            if known:
-                known = _accelerate(updates, made, scale, step)
-                size = _size(step, scale)
-        fresh = not known
-        if fresh:
+            if changed:
+                known = False
+            elif renewals < MOST_RENEWALS and _differ(work.regime, tangent.regime):
+                run(renew, code.renew, (tree, work, z, rule.new[0], ny, tangent))
+                renewed = _factorised(tree, tangent, fronts, code, ny, rooms) < 0
+                known, made, renewals = renewed, 0, renewals + 1
+            elif known:
+                known = size < KEEP_TANGENT_BELOW * previous and _accelerate(
+                    rooms.updates, made, scale, rooms.step)
+            size = _size(rooms.step, scale)
+        fresh, limit = not known or renewed, 0.0
+        if not known:
             if not np.isfinite(worst):
-                return NOT_FINITE, iteration, size, worst, -1
-            run(differentiate, code.differentiate, (tree, work, z, cV, cA, ny, tangent))
-            at = call(factorise, code.factorise, (tree, ny, tangent, fronts))
+                break
+            run(differentiate, code.differentiate, (
+                tree, work, z, rule.new[0], rule.new[1], ny, tangent))
+            at = _factorised(tree, tangent, fronts, code, ny, rooms)
             if at >= 0:
                 return SINGULAR, iteration, size, worst, at
-            run(solve, code.solve, (tree, ny, tangent, fronts, r, dy, step))
-            size = _size(step, scale)
+            size, made = _size(rooms.step, scale), 0
             known = size < REUSE_TANGENT_BELOW
-            made = 0
         if not np.isfinite(size):
-            return NOT_FINITE, iteration, size, worst, -1
-        shortened = min(1.0, stop.reach / size) if size > 0.0 else 1.0
-        for i in range(n):
-            good[i], dz[i] = z[i], step[i]
-        _line(good, -shortened, dz, z)
-        made = _remember(updates, made, step, scale, shortened)
+            break
+        shortened, near = min(1.0, stop.reach / size) if size > 0.0 else 1.0, work.touch.near[0]
+        _go(z, work.end.p, shortened, rooms)
+        made = _remember(rooms.updates, made, rooms.step, scale, shortened)
         # Where the updates end in rounding errors they no longer shrink.
-        stagnant = size < ROUNDING_BELOW * stop.tolerance and not size < 0.5 * previous
-        if _part_left(fresh, iteration == 1, size, previous) * size < stop.tolerance or stagnant:
-            _finish(past, rule, h, stop.moves, now)
+        stagnant = not size < 0.5 * previous and size < min(
+            ROUNDING_BELOW * stop.tolerance, ROUNDING)
+        left = _part_left(fresh, previous == np.inf, size, previous) * size
+        kinks = tree.laws.memory.size + work.touch.found[0] > 0
+        if kinks and (left < stop.tolerance or stagnant):
+            limit = max(stop.tolerance, LEAST_SETTLED, 2.0 * size if stagnant else 0.0)
+        elif left < stop.tolerance or stagnant:
+            _finish(past, rule, rooms.h, stop.moves, now)
             return CONVERGED, iteration, size, worst, -1
-    return RUNNING_OUT, stop.most, size, worst, -1
+    status = RUNNING_OUT if np.isfinite(size + worst) else NOT_FINITE
+    return status, iteration, size, worst, -1
+
+
+@inner
+def _farthest(a, b):
+    """Return the largest distance of points (L, 3) from others [m]."""
+    most = 0.0
+    for k in range(a.shape[0]):
+        most = max(most, (a[k, 0] - b[k, 0]) ** 2 + (a[k, 1] - b[k, 1]) ** 2
+                   + (a[k, 2] - b[k, 2]) ** 2)
+    return np.sqrt(most)
+
+
+@inner
+def _set_out(last, z, rooms):
+    """Let the first guess z be an update of the last instant."""
+    for i in range(z.size):
+        rooms.good[i], rooms.dz[i] = last[i], last[i] - z[i]
+
+
+@inner
+def _go(z, ends, part, rooms):
+    """Make a part of a step from z, and remember where it began."""
+    for i in range(z.size):
+        rooms.good[i], rooms.dz[i] = z[i], rooms.step[i]
+    for link in range(ends.shape[0]):
+        for i in range(3):
+            rooms.ends[link, i] = ends[link, i]
+    _line(rooms.good, -part, rooms.dz, z)

@@ -7,13 +7,15 @@ what holds the tip.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.errors import InvalidModel
 from ..laws.actuators import Drives, Paths
+from ..laws.flow import Station
 from ..numerics.integrators import Scheme, SCHEMES
 from ..rod.discretisation import Discretisation
 from ..rod.kinematics import Base, free_base, kinematics
@@ -28,6 +30,13 @@ from .state import at_rest, RootMotion
 
 ROD, BASE, HOLDER, TIP = 'rod', 'base', 'holder', 'tip'
 FREE, CLAMPED = JointKind('free'), JointKind('clamped')
+
+
+class Water(NamedTuple):
+    """Forces of a fluid on a rod, see `cosserat_ros.laws.flow`."""
+
+    along: Callable[[float], np.ndarray] | None = None  # numbers per length, by arc length [m]
+    at_tip: Sequence[Station] = ()
 
 
 class RodSolver(RodsSolver):
@@ -49,6 +58,8 @@ class RodSolver(RodsSolver):
         Time integration.
     tolerance : float
         Of the error that a step leaves in the coordinates, as strain [-].
+    water : Water, optional
+        What a fluid does along it and at its tip.
 
     """
 
@@ -56,8 +67,10 @@ class RodSolver(RodsSolver):
         self, d: Discretisation, base: Base | Motion | None = None, paths: Paths | None = None,
         motion: RootMotion | None = None, free: bool = False,
         scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-12,
+        water: Water | None = None,
     ) -> None:
         self.d, self.free, self._hold = d, free, FREE
+        self._water = water or Water()
         self._no_loads = self.no_loads()
         base = Base(*(base or at_rest()))
         self._build(base, paths, FREE, scheme, float(tolerance))
@@ -82,7 +95,8 @@ class RodSolver(RodsSolver):
             bodies[TIP], tip = RigidBody(), Attachment(TIP)
             joints[HOLDER] = Joint(kind, Attachment(HOLDER), Attachment(TIP))
         assembly = Assembly(bodies, {ROD: RodPart(
-            self.d, base=Attachment(BASE), tip=tip, tip_joint=tip_joint, paths=paths)}, joints)
+            self.d, base=Attachment(BASE), tip=tip, tip_joint=tip_joint, paths=paths,
+            flow=self._water.along, tip_flow=self._water.at_tip)}, joints)
         super().__init__(assembly, {ROD: self.d}, scheme, tolerance)
         self._hold, self._base = kind, self.places.bodies[BASE].link
         self._floats = np.array(self.places.coordinates.get(BASE, []), dtype=np.int64)

@@ -14,8 +14,11 @@ import numpy as np
 
 from ..checks.errors import InvalidModel
 from ..laws.actuators import Drives, lengths_and_gradients, no_paths
+from ..laws.capstan_friction import ROWS, TOTAL
+from ..laws.chords import ChordLengths
 from ..numerics.integrators import Scheme, SCHEMES
 from ..numerics.kernels import Direct, kernel
+from ..numerics.lie import exp_so3
 from ..rod.discretisation import Discretisation
 from ..rod.kinematics import Base, free_base, kinematics, State
 from .assembly import Assembly
@@ -100,16 +103,21 @@ class RodsSolver(AssemblySolver):
             self.places.coordinates.get(PLATFORM, []), dtype=np.int64)
         shape = len(self.rods), self.rods[0].s.size
         self.stretch: Callable[[], np.ndarray] = lambda: np.ones(shape)  # of fed legs, at nodes
-        self._coupled = {  # rods whose elements are coupled: where their matrices begin
-            int(np.flatnonzero(links[:, 0] == link)[0]): int(at)
-            for link, at in zip(self.tree.couplings.link, self.tree.couplings.at)}
-        self._across = self._off_diagonal()
+        couplings = self.tree.laws.couplings
+        self._couplings = {  # by rods
+            int(np.flatnonzero(links[:, 0] == link)[0]): k
+            for k, link in enumerate(couplings.link.tolist())}
+        self.chords = {  # of rods that have tendons straight in space
+            i: ChordLengths(laws.chords) for i, laws in enumerate(
+                assembly.rods[name].laws for name in rods) if laws.chords is not None}
         self._none = RodsSolver.no_loads(self)
         self._own_stress = np.zeros(self._none.stress.shape)  # of fed legs and of laws
         self._given_stress = self._own_stress                 # of loads
         self._told = self.tree.drives  # rules that were told last
+        self._seen: tuple[np.ndarray | None, list[Base]] = None, []  # bases at an instant
         self._still_bases = [self._start_of(i) for i in range(len(self.rods))] if bool(
-            self.tree.links.fixed[self.tree.links.parent[links[:, 0]]].all()) else None
+            self.tree.links.fixed[self.tree.links.parent[links[:, 0]]].all()
+            and not self._roots.size) else None
 
     def _find_places(self, links: np.ndarray) -> _Places:
         a, tree = self.tree.elements, self.tree
@@ -129,12 +137,6 @@ class RodsSolver(AssemblySolver):
             nodes(INERTIA, 6), nodes(STRESS, 6), nodes(LINE_FORCE, 3), nodes(LINE_MOMENT, 3),
             part(SQUARE_DRAG, 3), part(LINEAR_DRAG, 3), part(ELASTIC, n, n), part(VISCOUS, n, n),
             links)
-
-    def _off_diagonal(self) -> np.ndarray:
-        """Return which entries of a rod's matrices (n, n) couple its elements, bool."""
-        E = self._places.links.shape[1]
-        element = np.arange(self.n) // (self.n // E) if self.n else np.zeros(0)
-        return element[:, None] != element
 
     # --- What acts ---
 
@@ -184,17 +186,13 @@ class RodsSolver(AssemblySolver):
         """
         Take other stiffness and damping (k, n, n), inertia and stress (k, N, 6) of the rods.
 
-        Of the rest shape: it is added to that of loads. What couples elements counts only in rods
-        that are `coupled` in the assembly.
+        Of the rest shape: it is added to that of loads. Matrices couple nothing but the
+        coordinates of each element.
         """
-        elements, k = self.tree.elements, self.tree.couplings
+        elements = self.tree.elements
         self._put_rods(elements.data, elements.loads, self._places, *map(np.ascontiguousarray, (
             elastic, viscous, inertia, stress, self._given_stress)))
         self._own_stress = stress
-        for i, first in self._coupled.items():
-            here = slice(first, first + self.n ** 2)
-            k.stiffness[here] = np.where(self._across, elastic[i], 0.0).ravel()
-            k.damping[here] = np.where(self._across, viscous[i], 0.0).ravel()
 
     @property
     def drives(self) -> Drives:
@@ -218,14 +216,26 @@ class RodsSolver(AssemblySolver):
     # --- What it is ---
 
     def _start_of(self, i: int) -> Base:
-        """Return the motion of a rod's base as of the last sweep."""
-        link = self._places.links[i, 0]
-        return Base(*(part[link].copy() for part in self.refresh().start))
+        """Return the motion of a rod's base at the present instant."""
+        if self._seen[0] is not self._past or self._roots.size:  # which are told at any time
+            start = self.refresh().start
+            self._seen = self._past, [
+                Base(*(part[link].copy() for part in start)) for link in self._places.links[:, 0]]
+        return self._seen[1][i]
+
+    def base_at(self, i: int, z: np.ndarray, z_t: np.ndarray) -> Base:
+        """Return the motion of a rod's base at any z with rates z_t, without accelerations."""
+        self.residual(z, z_t, np.zeros(self.Z))
+        return Base(*(part[self._places.links[i, 0]].copy() for part in self.work.start))
+
+    @property
+    def bases_stand(self) -> bool:
+        """Whether no rod's base ever moves."""
+        return self._still_bases is not None
 
     def base(self, i: int = 0) -> Base:
         """Return the motion of a rod's base at the present instant."""
-        return self._still_bases[i] if self._still_bases is not None and not (
-            self._roots_move()) else self._start_of(i)
+        return self._start_of(i) if self._still_bases is None else self._still_bases[i]
 
     def state(self, i: int = 0) -> State:
         """Return the kinematics of a rod at the present instant."""
@@ -257,12 +267,51 @@ class RodsSolver(AssemblySolver):
 
     def lengths(self) -> np.ndarray:
         """Return lengths of tendons and volumes of chambers, (k, m) [m, m^3]."""
-        return np.array([lengths_and_gradients(self.paths[i], self.state(i).xi)[0]
-                         for i in range(len(self.rods))])
+        return self.refresh().length[self.effort_places - self.tree.effort]
+
+    def length_rates(self) -> np.ndarray:
+        """Return their rates, (k, m) [m/s, m^3/s]."""
+        rates = np.zeros(self.effort_places.shape)
+        for i, x in enumerate(map(self.state, range(len(self.rods)))):
+            _, gradients = lengths_and_gradients(self.paths[i], x.xi)
+            rates[i] = np.einsum('mnc,nc->m', gradients, x.xi_t)
+        for i, chords in self.chords.items():
+            straight, (_, gradients) = chords.tendons, chords.at(self.q[i])
+            rates[i, straight] = gradients[straight] @ self.rates[i]
+        return rates
 
     def gradients(self, i: int = 0) -> np.ndarray:
         """Return weighted slopes of an actuator's length with the strain, (m, N, 6)."""
         return lengths_and_gradients(self.paths[i], self.state(i).xi)[1]
+
+    def rubbing(self, i: int, slot: int) -> np.ndarray | None:
+        """
+        Return what is remembered of the friction of a tendon of rod i, (3, N); or None.
+
+        How far it has slid at each node [m], the dry friction there [N], and what its pressure
+        could hold [N].
+        """
+        t = self._friction_of(i, slot)
+        if t is None:
+            return None
+        at, N = int(self.tree.laws.frictions.memory[t]), self.rods[i].s.size
+        return self.tree.laws.memory[at:at + 3 * N].reshape(3, N).copy()
+
+    def tension(self, i: int, slot: int) -> np.ndarray:
+        """Return the effort of an actuator at all nodes of rod i, (N,) [N, Pa]."""
+        t, N = self._friction_of(i, slot), self.rods[i].s.size
+        effort = np.full(N, self.efforts[i, slot])
+        if t is None:
+            return effort
+        at = ROWS * int(self.tree.laws.frictions.first[t]) + TOTAL * N
+        force = self.refresh().rubbing[at:at + N]
+        return effort + np.cumsum(force) - 0.5 * force
+
+    def _friction_of(self, i: int, slot: int) -> int | None:
+        """Return which friction is that of an actuator of rod i, or None."""
+        a = self.tree.laws.frictions
+        found = np.flatnonzero((a.rod == self._couplings.get(i, -1)) & (a.actuator == slot))
+        return int(found[0]) if found.size else None
 
     @property
     def platform(self) -> Base:
@@ -276,13 +325,38 @@ class RodsSolver(AssemblySolver):
 
     @property
     def attitude(self) -> np.ndarray:
-        """Attitude (3, 3) that the platform's turn in z is counted from; 1 if there is none."""
-        return self._attitude().copy() if self.platform_places.size else np.eye(3)
+        """
+        Attitude (3, 3) that the platform's turn in z is counted from.
+
+        Without a platform, those of all joints (J, 3, 3) if some turn freely; else 1.
+        """
+        if self.platform_places.size:
+            return self._attitude().copy()
+        return self.tree.joints.reference.copy() if self._turns.size else np.eye(3)
+
+    def count_turns_from(self, R: np.ndarray) -> None:
+        """Count free turns in z from the attitude R on, see `attitude`."""
+        if self.platform_places.size:
+            self._attitude()[:] = R
+        elif self._turns.size:
+            self.tree.joints.reference[:] = R
+
+    def recentred(self, z: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return z with free turns that are 0, and the attitude that they are counted from."""
+        z, R = z.copy(), R.copy()
+        if self.platform_places.size:
+            turn = self.platform_places[3:]
+            R, z[turn] = exp_so3(z[turn]) @ R, 0.0
+        else:
+            for joint, first in zip(self._turning, self._turns):
+                turn = first + np.arange(3)
+                R[joint], z[turn] = exp_so3(z[turn]) @ R[joint], 0.0
+        return z, R
 
     def go_to(self, z: np.ndarray, R: np.ndarray | None = None) -> None:
-        """Stand still at z, in equilibrium or not; its platform's turn is counted from R."""
-        if R is not None and self.platform_places.size:
-            self._attitude()[:] = R
+        """Stand still at z, in equilibrium or not; free turns are counted from R."""
+        if R is not None:
+            self.count_turns_from(R)
         self.set_state(z)
 
     def energy(self) -> Energy:

@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..laws.contact import SLIDES
 from ..numerics.arena import matrix, vector
 from ..numerics.integrators import begin, Rule
 from ..numerics.kernels import address, Direct, kernel
 from ..numerics.lie import exp_so3
-from ..numerics.rotations import coefficients, exponential
+from ..numerics.references import reference, type_of
+from ..numerics.rotations import coefficients, exponential, multiply
+from .blocks import Tangent
+from .contact import commit
 from .dense import linearise, solve_rows
 from .element import ElementLoads, Motion
-from .fronts import factorise, Fronts, solve
-from .joint import FREELY, multiply
-from .layout import element_code, plan, WORLD
+from .equations import residual
+from .fronts import Fronts
+from .joint import FREELY
+from .layout import element_code, plan
 from .momentum import elastic_energy, Energy, Floating, floating, no_sums, sum_masses, Sums
 from .newton import Procedures
-from .tangent import differentiate, multiply as multiply_tangent, Tangent
-from .tree import ELEMENT, JOINT, residual, ROOT, Tree, Work
+from .tangent import differentiate, multiply as multiply_tangent, renew
+from .ties import factorise, solve
+from .tree import ELEMENT, JOINT, ROOT, Tree, Work
+
+
+class Contact(NamedTuple):
+    """One point of a rod, or sphere of a body, that touches something; world frame."""
+
+    part: str           # name of the rod or body
+    s: float            # arc length [m]; of a body, which of its spheres
+    obstacle: str       # or another rod
+    place: np.ndarray   # (3,) on the surface of that [m]
+    normal: np.ndarray  # (3,) out of it
+    force: np.ndarray   # (3,) on the rod or body [N]
+    gap: float          # minus the penetration [m]
+    sliding: bool
+
 
 RootMotion = Callable[[Motion, float, float], Motion]
 """Of a root: from its motion one step earlier, the time at the end of the step, and the step."""
@@ -91,17 +111,20 @@ class AssemblyState:
 
     # Arrays of all assemblies have the same types: what is found of compiled code is shared.
     _addresses: Procedures | None = None
+    _types: tuple[Any, ...] | None = None
     _residual, _linearise, _factorise = Direct(residual), Direct(linearise), Direct(factorise)
     _solve_rows, _sum_masses = Direct(solve_rows), Direct(sum_masses)
-    _recentre_turns = Direct(_recentre)
+    _recentre_turns, _commit = Direct(_recentre), Direct(commit)
 
     def __init__(
         self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
         lengths: np.ndarray,
     ) -> None:
-        self.tree = tree = tree._replace(code=element_code(work))
-        self.work, self.names = work, list(names)
-        self.tangent, self.fronts, self.time = tangent, fronts, 0.0
+        self.work, self.names, self.time = reference(work), list(names), 0.0
+        self.tangent, self.fronts = reference(tangent), reference(fronts)
+        self.tree = tree = reference(tree._replace(code=element_code(
+            reference(tree), self.work, self.tangent, self.fronts)))
+        self._check_types()
         self.Z = tree.free.size
         self.moves = np.arange(self.Z) < tree.effort  # coordinates; not efforts and reactions
         self.strain_scale = self._scales(lengths)     # of each unknown as strain, (Z,)
@@ -120,6 +143,17 @@ class AssemblyState:
         self._turns = tree.links.first[turning] + tree.joints.slides[self._turning]
         self._floating = floating(tree)
         self._sums = no_sums()
+        contacts = tree.contacts
+        self._touches = len(contacts.numbers) > 0
+        self._rubs = bool(contacts.friction.any() or contacts.curve[:, 2].any())
+
+    def _check_types(self) -> None:
+        """Raise if arrays have other types than those that kernels were compiled for."""
+        mine = tuple(map(type_of, (self.tree, self.work, self.tangent, self.fronts)))
+        if AssemblyState._types is None:
+            AssemblyState._types = mine
+        if mine != AssemblyState._types:
+            raise TypeError('arrays of all assemblies must have the same types')
 
     def _scales(self, lengths: np.ndarray) -> np.ndarray:
         """Return the size of each unknown as strain, by the length (L,) of what it belongs to."""
@@ -162,20 +196,42 @@ class AssemblyState:
             np.where(self.moves, still if v is None else v, 0.0) for v in (z_t, z_tt)))
         self._last_step, self._factorised = 0.0, None
 
+    def set_rates(self, places: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray) -> None:
+        """Let coordinates at some places in z, whose positions are told, have these rates."""
+        self._past = self._past.copy()
+        self._past[1, places], self._past[[[2], [5]], places] = z_t, z_tt
+
     def saved(self) -> tuple[Any, ...]:
         """Return the present instant, for `restore`."""
         return (self._past, self._last_step, self.time,
                 self.tree.joints.reference.copy() if self._turns.size else None,
-                self._root_motions() if self._roots.size else None)
+                self._root_motions() if self._roots.size else None,
+                self.tree.laws.memory.copy() if self.remembers else None)
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         """Go back to an instant that was `saved`."""
-        self._past, self._last_step, self.time, reference, roots = saved
+        self._past, self._last_step, self.time, reference, roots, memory = saved
         if reference is not None:
             self.tree.joints.reference[:] = reference
         if roots is not None:
             self._put_roots(roots)
+        if memory is not None:
+            self.tree.laws.memory[:] = memory
         self._factorised = None  # so that what follows does not depend on what was
+
+    @property
+    def remembers(self) -> bool:
+        """Whether laws act that remember."""
+        return self.tree.laws.memory.size > 0
+
+    def forget(self) -> None:
+        """Let laws remember nothing: rods that were never bent, tendons that never slid."""
+        self.tree.laws.memory[:] = 0.0
+
+    @property
+    def free_turns(self) -> np.ndarray:
+        """Places in z of free turns, whose rates are angular velocities."""
+        return (self._turns[:, None] + np.arange(3)).ravel()
 
     def refresh(self) -> Work:
         """Return motion and wrenches of all links at the present instant."""
@@ -194,6 +250,48 @@ class AssemblyState:
         return ElementLoads(*(
             data[first:first + int(np.prod(shape))].reshape(shape)
             for first, shape in zip(e.first[c, 10:15].tolist(), shapes)))
+
+    def contacts(self) -> list[Contact]:
+        """Return all that touches at the present instant, rods in order of arc length."""
+        self.refresh()
+        touch, places, found = self.work.touch, self.places, []
+        for pair in touch.pairs[:int(touch.found[0])]:
+            part, s = places.points[int(pair[0])]
+            found.append(Contact(
+                part, s, self.name_touched(int(pair[1])), pair[3:6].copy(), pair[6:9].copy(),
+                pair[9:12].copy(), float(pair[18]), bool(pair[2] == SLIDES)))
+        return found
+
+    def contact_wrenches(self) -> dict[str, np.ndarray]:
+        """
+        Return force and moment on each obstacle by all that touches it, (6,) [N, N m].
+
+        World frame, the moment about the origin of the obstacle. Of rods that are touched by rods
+        force and moment about the origin of the world.
+        """
+        wrenches = {name: np.zeros(6) for name in self.places.obstacles}
+        for c in self.contacts():
+            k = self.places.obstacles.index(c.obstacle) if c.obstacle in wrenches else -1
+            about = self.work.touch.p[k] if k >= 0 else np.zeros(3)
+            total = wrenches.setdefault(c.obstacle, np.zeros(6))
+            total[:3] -= c.force
+            total[3:] -= np.cross(c.place - about, c.force)
+        return wrenches
+
+    def name_touched(self, k: int) -> str:
+        """Return the name of obstacle k; after all of these, of the rods of links."""
+        count = self.tree.contacts.link.size
+        return self.places.obstacles[k] if k < count else self.names[k - count]
+
+    def commit_contacts(self, z: np.ndarray | None = None, stays: bool = True) -> None:
+        """Let what rubs remember where it is, by default at the present instant."""
+        if not self._rubs:
+            return
+        if z is None:
+            self.residual()
+        else:
+            self.residual(z, *np.zeros((2, self.Z)))
+        self._commit(self.tree, self.work, stays)
 
     def _recentre(self) -> None:
         """Count free turns from their new attitudes."""
@@ -218,10 +316,6 @@ class AssemblyState:
             moved = motion(Motion(*(part[link].copy() for part in roots)), time, dt)
             for mine, given in zip(roots, moved):
                 mine[link] = given
-
-    def _roots_move(self) -> bool:
-        return any(part[WORLD + 1:].any() for part in self.tree.roots[2:]) if (
-            self._roots.size) else False
 
     # --- Equations ---
 
@@ -271,7 +365,7 @@ class AssemblyState:
         if self.tree.links.freedom[link] == 0 or self.fronts.deferred[link]:
             return False
         self._postponed.add(link)
-        self.fronts = plan(self.tree, self._postponed)
+        self.fronts = reference(plan(self.tree, self._postponed))
         return True
 
     def _code(self) -> Procedures:
@@ -283,7 +377,8 @@ class AssemblyState:
                 address(differentiate, tree, work, z, 0.0, 0.0, 6, self.tangent),
                 address(factorise, tree, 6, self.tangent, self.fronts),
                 address(solve, tree, 6, self.tangent, self.fronts, z, dy, z),
-                address(multiply_tangent, tree, 6, self.tangent, z, z))
+                address(multiply_tangent, tree, 6, self.tangent, z, z),
+                address(renew, tree, work, z, 0.0, 6, self.tangent))
         return AssemblyState._addresses
 
     # --- Balances ---

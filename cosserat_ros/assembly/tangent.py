@@ -9,67 +9,39 @@ coordinates, dl that of the wrench it passes on and e that of efforts along it,
     dl  = C dl' + D dy + E dq                   from the next link (sum over branches)
     dr  = K dq + F dy + G dl' + H de            its own equations
 
-`Tangent` has these blocks of all links in one flat array, and what C and G follow from: a force is
-moved by its lever, and ``G = -B^T`` (of the pose; virtual work).
+Its blocks are in :mod:`cosserat_ros.assembly.blocks`. C and G follow from these: a force is moved
+by its lever, and ``G = -B^T`` (of the pose; virtual work).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..numerics.arena import empty, matrix, unowned, vector, view
-from ..numerics.kernels import call, inner, kernel, merged
+from ..laws.plastic_bending import bend, BENDING
+from ..numerics.arena import matrix, unowned, vector, view
+from ..numerics.kernels import call, inner, kernel, merged, run
+from ..numerics.references import referred
 from ..numerics.rotations import cross
-from .element import clear
+from .along_rods import couple_all_chords, couple_frictions
+from .blocks import blocks_of
+from .channel_rows import add_ties, tie
+from .contact import touching_at
+from .element import bending_of, clear
 from .element_start import Surroundings
 from .element_tangent import vary
+from .flow import flow_at
 from .joint import FREELY, inverse_tangent, logarithm, turn_spring, vary_body, vary_joint
-from .tree import ELEMENT, element_at, JOINT, loads_at, motion_of, paths_at, ROOT, state_at
-
-
-class Tangent(NamedTuple):
-    """The blocks of all links, see `blocks_of`; it stays until it is remade."""
-
-    at: np.ndarray      # (L, 4) int64: where rows, motion, body and actuators of a link begin
-    data: np.ndarray    # float64
-    turn: np.ndarray    # (K, 3, 3) derivative of each closure's turn with the rotation of its
-    #                     end a; with that of b it is minus the transpose
-    along: np.ndarray   # (Z, 6) motion of a link's end along which wrenches work on a coordinate;
-    #                     0 of those that are held
-    arm: np.ndarray     # (L, 3) from the parent's end to the start [m]
-    lever: np.ndarray   # (L, 3) from start to end [m]
-    Om: np.ndarray      # (L, 3) angular velocity of the parent's end [rad/s]
-    Om_t: np.ndarray    # (L, 3) its rate [rad/s^2]
-    passed: np.ndarray  # (L, 3) force on the start [N]
-    slope: np.ndarray   # (m,) of the actuators' closures with length
-    own: np.ndarray     # (m,) with effort
-    couple: np.ndarray  # of couplings, (size, size) each
-    held: np.ndarray    # (Z,) bool: coordinates that were told, or at a limit
-
-
-class Blocks(NamedTuple):
-    """The blocks of one link, own columns first; a start that cannot move has none."""
-
-    rows: np.ndarray       # (n [+ 6], n [+ ny]) [K F; E D]
-    motion: np.ndarray     # (ny, n [+ ny]) [B A]
-    body: np.ndarray       # (6, ny) change of what acts at the end with its motion
-    actuators: np.ndarray  # (a, n) change of actuators' lengths with coordinates
-
-
-@merged
-def blocks_of(tree, tangent, link, ny):
-    """Return the blocks of a link."""
-    links, at, data = tree.links, tangent.at[link], tangent.data
-    n, element = links.freedom[link], links.kind[link] == ELEMENT
-    moving = links.kind[link] != ROOT and not links.fixed[links.parent[link]]
-    width = n + (ny if moving else 0)
-    actuators = tree.elements.size[links.item[link], 3] if element else 0
-    return Blocks(
-        view(data, at[0], (n + (6 if moving else 0), width)), view(data, at[1], (ny, width)),
-        view(data, at[2], (6, ny)), view(data, at[3], (actuators, n)))
-
+from .tree import (
+    bristles_at,
+    ELEMENT,
+    element_at,
+    JOINT,
+    loads_at,
+    motion_of,
+    paths_at,
+    ROOT,
+    state_at,
+)
 
 # --- Making --------------------------------------------------------------------------------------
 
@@ -98,6 +70,14 @@ def differentiate(tree, work, z, cV, cA, ny, tangent):
         if not links.fixed[link]:
             clear(blocks.body)
             vary_body(tree.bodies, link, motion_of(work.end, link), tree.gravity, ny, blocks.body)
+            if work.touch.bodies[link] > 0:
+                for i in range(6):
+                    for c in range(min(ny, 12)):
+                        blocks.body[i, c] += work.touch.block[link, i, c]
+            if work.flowing.wrench.shape[0] > 0:
+                for i in range(6):
+                    for c in range(ny):
+                        blocks.body[i, c] += work.flowing.block[link, i, c]
         if links.kind[link] == ROOT:
             continue
         _geometry(tree, work, link, tangent)
@@ -106,10 +86,69 @@ def differentiate(tree, work, z, cV, cA, ny, tangent):
         else:
             _element_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent)
     _closure_turns(tree, work, tangent)
+    for k in range(tangent.touching.size):
+        tangent.touching[k] = work.touch.regime[k]
     for k in range(work.own.size):
         tangent.slope[k], tangent.own[k] = work.slope[k], work.own[k]
-    for k in range(tangent.couple.size):
-        tangent.couple[k] = tree.couplings.stiffness[k] + cV * tree.couplings.damping[k]
+    couple_all_chords(tree, work, z, tangent.chords)
+    for i in range(tangent.bent.size):
+        tangent.bent[i] = 0.0
+    _renew(tree, work, z, cV, ny, tangent)
+    tangent.ties.used[0] = 0
+    if work.touch.channels.used[0] > 0:
+        run(tie, tree.code.tie, (tree, work, ny, tangent))
+
+
+@unowned
+@kernel
+def renew(tree, work, z, cV, ny, tangent):
+    """Write what of the tangent is by laws that stick and slip, as of the last `residual`."""
+    _renew(tree, work, z, cV, ny, tangent)
+
+
+@inner
+def _renew(tree, work, z, cV, ny, tangent):
+    for i in range(tangent.couple.size):
+        tangent.couple[i] = tangent.chords[i]
+    couple_frictions(tree, work, z, cV, tangent.couple)
+    if tree.laws.limit.size > 0:
+        for link in range(tree.links.kind.size):
+            if tree.links.kind[link] == ELEMENT:
+                _bend(tree, work, link, ny, tangent)
+    for i in range(tangent.regime.size):
+        tangent.regime[i] = work.regime[i]
+
+
+@inner
+def _bend(tree, work, link, ny, tangent):
+    """Renew what bristles against bending change with the coordinates of an element."""
+    item, n = tree.links.item[link], tree.links.freedom[link]
+    bristles, d = bristles_at(tree, work, item), element_at(tree.elements, item)
+    if bristles.limit.size == 0:
+        return
+    x, rows = state_at(tree.elements, item, work.room), blocks_of(tree, tangent, link, ny).rows
+    B = view(tangent.bent, tangent.bent_at[item], (n, n))
+    for i in range(n):
+        for j in range(n):
+            rows[i, j] -= B[i, j]
+            B[i, j] = 0.0
+    first, u, moment, slope = 0, vector(2), vector(2), matrix(2, 2)
+    while first < n and d.component[first] < BENDING:  # modes in the order of their components
+        first += 1
+    last = first
+    while last < n and d.component[last] < BENDING + 2:
+        last += 1
+    for k in range(d.w.size):
+        bending_of(d, x, k, u)
+        bend(bristles, k, u, moment, slope)
+        for i in range(first, last):
+            weight = d.w[k] * d.Phi[k, i]
+            for j in range(first, last):
+                B[i, j] += weight * d.Phi[k, j] * slope[
+                    d.component[i] - BENDING, d.component[j] - BENDING]
+    for i in range(first, last):
+        for j in range(first, last):
+            rows[i, j] += B[i, j]
 
 
 @merged
@@ -172,42 +211,26 @@ def _element_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent):
     links, elements, rows, J = tree.links, tree.elements, blocks.rows, blocks.motion
     n, item = links.freedom[link], links.item[link]
     moving = not links.fixed[links.parent[link]]
-    e, actuators = tree.effort + elements.drive[item], elements.size[item, 3]
+    first, actuators = elements.drive[item], elements.size[item, 3]
     d, x = element_at(elements, item), state_at(elements, item, work.room)
     work.room.used[0] = elements.state[elements.state.size - 1]
-    C = n + (ny - 3 if moving else 0)  # without columns of the start's position
-    own, end = empty(work.room, (rows.shape[0], C)), empty(work.room, (18, C))
     call(vary, tree.code.vary, (
-        d, loads_at(elements, item), paths_at(elements, item), z[e:e + actuators],
-        Surroundings(tree.gravity, motion_of(work.start, link), work.passed[link],
-                     work.wrench[link]),
-        x, cV, cA, moving, ny == 6, own, end, work.room))
-    for i in range(rows.shape[0]):
-        _spread(own[i], n, rows[i])
-    for i in range(ny):
-        _spread(end[i], n, J[i])
+        referred(d), referred(loads_at(elements, item)), referred(paths_at(elements, item)),
+        referred(touching_at(tree.contacts, work.touch, link, d.w.size, n)),
+        referred(flow_at(tree.flows, work.flowing, item, d.w.size)),
+        referred(Surroundings(tree.gravity, motion_of(work.start, link), work.passed[link],
+                              work.wrench[link])),
+        referred(x), cV, cA, moving, ny == 6, rows, J, work.room))
     for c in range(n):
         for i in range(6):
             tangent.along[links.first[link] + c, i] = J[i, c]
-    if moving:
-        for i in range(3):
-            J[i, n + i] = 1.0
     gradient = blocks.actuators
     for a in range(actuators):
         for c in range(n):
             total = 0.0
-            for k in range(d.w.size):
+            for k in range(0 if tree.laws.straight[first + a] else d.w.size):
                 total += d.Phi[k, c] * x.gradient[a, k, d.component[c]]
             gradient[a, c] = total
-
-
-@inner
-def _spread(a, n, out):
-    """Write a row with columns of the start's position, which are zero."""
-    for c in range(n):
-        out[c] = a[c]
-    for c in range(n, out.size):
-        out[c] = a[c - 3] if c >= n + 3 else 0.0
 
 
 @inner
@@ -279,12 +302,14 @@ def _multiply_couplings(tree, tangent, dz, dr):
     """Add what couples the elements of rods, and efforts with themselves, times dz to dr."""
     for k in range(tangent.own.size):
         dr[tree.effort + k] += tangent.own[k] * dz[tree.effort + k]
-    for k in range(tree.couplings.link.size):
-        n, first = tree.couplings.size[k], tree.couplings.first[k]
-        K = view(tangent.couple, tree.couplings.at[k], (n, n))
-        for i in range(n):
-            for j in range(n):
-                dr[first + i] += K[i, j] * dz[first + j]
+    rods = tree.laws.couplings
+    for k in range(rods.link.size):
+        n, size = rods.size[k], rods.size[k] + rods.efforts[k]
+        K = view(tangent.couple, rods.at[k], (size, size))
+        for i in range(size):
+            row = rods.first[k] + i if i < n else rods.effort[k] + i - n
+            for j in range(size):
+                dr[row] += K[i, j] * dz[rods.first[k] + j if j < n else rods.effort[k] + j - n]
 
 
 @inner
@@ -401,3 +426,4 @@ def multiply(tree, ny, tangent, dz, dr):
                     own[i] += rows[n + i, n + c] * start[c]
             add_passed(tangent, link, own, dy[links.parent[link]], dl[links.parent[link]])
             pulled[links.parent[link]] = True
+    add_ties(tangent, dz, dr)

@@ -23,11 +23,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..laws.actuators import closure, Drives, Paths
-from ..numerics.arena import Arena, matrix, unowned, vector, view
-from ..numerics.kernels import call, inner, kernel, merged
+from ..laws.capstan_friction import Frictions
+from ..laws.chords import Chords
+from ..laws.plastic_bending import Bristles
+from ..numerics.arena import Arena, matrix, vector, view
+from ..numerics.kernels import call, inner, merged
+from ..numerics.references import referred
 from ..numerics.rotations import cross
 from ..rod.discretisation import Element
+from .contact import Contacts, Touch, touching_at
 from .element import balance, ElementLoads, Motion, move, state_in
+from .flow import flow_at, Flowing, Flows
 from .joint import (
     attach,
     Bodies,
@@ -59,13 +65,14 @@ class Links(NamedTuple):
 class Elements(NamedTuple):
     """All elements in flat arrays; see `element_at`."""
 
-    size: np.ndarray    # (C, 4) int64: nodes, modes, exponentials, actuators
+    size: np.ndarray    # (C, 5) int64: nodes, modes, exponentials, actuators, bristles
     first: np.ndarray   # (C, 19) int64: where each of its arrays begins
     data: np.ndarray    # float64
     loads: np.ndarray   # float64, what acts between the ends, see `ElementLoads`
     whole: np.ndarray   # int64
     drive: np.ndarray   # (C,) int64, its first actuator among all
-    state: np.ndarray   # (C,) int64, where its state begins in the arena
+    bristle: np.ndarray  # (C,) int64, its first bristle among all
+    state: np.ndarray   # (C + 1,) int64, where its state begins in the arena; room from the last
 
 
 class Coordinates(NamedTuple):
@@ -93,25 +100,62 @@ class Closures(NamedTuple):
 
 class Couplings(NamedTuple):
     """
-    Linear forces along whole rods, ``K q + D q_t`` of all of a rod's coordinates.
+    Rods along which laws couple all coordinates with each other and with efforts.
 
-    Of laws that couple its elements, such as the friction of a tendon along it.
+    Such as the friction of a tendon along it. In matrices of a rod, its coordinates come first,
+    then its efforts.
     """
 
-    link: np.ndarray       # (C,) int64, first element of the rod
-    first: np.ndarray      # (C,) int64, where its coordinates begin in z
-    size: np.ndarray       # (C,) int64, how many there are
-    at: np.ndarray         # (C,) int64, where its matrices begin
-    stiffness: np.ndarray  # float64, (size, size) each
-    damping: np.ndarray    # float64
+    link: np.ndarray      # (R,) int64, first element of the rod
+    elements: np.ndarray  # (R,) int64, how many there are, one after another
+    first: np.ndarray     # (R,) int64, where its coordinates begin in z
+    size: np.ndarray      # (R,) int64, how many there are
+    effort: np.ndarray    # (R,) int64, where its efforts begin in z
+    efforts: np.ndarray   # (R,) int64, how many there are
+    at: np.ndarray        # (R,) int64, where its matrix begins
+    chords: np.ndarray    # (R,) int64, which are its chords, or -1
+
+
+class ChordSets(NamedTuple):
+    """The chords of rods in flat arrays; see `chords_at`."""
+
+    size: np.ndarray   # (S, 4) int64: nodes, modes, exponentials, holes
+    first: np.ndarray  # (S, 13) int64, where each of its arrays begins
+    data: np.ndarray   # float64
+    whole: np.ndarray  # int64
+
+
+class Laws(NamedTuple):
+    """
+    What pulls, presses and rubs by laws of its own.
+
+    Those that remember read `memory`, and never write it: only an accepted step does.
+    """
+
+    memory: np.ndarray     # (S,) of bristles against bending, then of tendons that rub
+    yields: np.ndarray     # (1,) bool, whether what is at its limit slips on, or sticks
+    limit: np.ndarray      # (B,) of bristles against bending [N m]
+    stiffness: np.ndarray  # (B,) [N m^2]
+    couplings: Couplings
+    frictions: Frictions
+    chords: ChordSets
+    straight: np.ndarray   # (m,) bool, actuators that are straight in space
 
 
 class Code(NamedTuple):
-    """Addresses of compiled parts of an element, see `cosserat_ros.numerics.kernels.remote`."""
+    """Addresses of compiled parts of rods, see `cosserat_ros.numerics.kernels.remote`."""
 
     move: int
     balance: int
+    pull_chords: int
+    couple_chords: int
     vary: int
+    touch: int
+    stream: int
+    meet: int
+    tie: int
+    eliminate: int
+    substitute: int
 
 
 class Tree(NamedTuple):
@@ -125,7 +169,9 @@ class Tree(NamedTuple):
     drives: Drives          # of all actuators in a row; their efforts are in z from `effort` on
     effort: int
     closures: Closures
-    couplings: Couplings
+    laws: Laws
+    contacts: Contacts
+    flows: Flows
     free: np.ndarray        # (Z,) bool, redundant equations of closures: their reaction is 0
     roots: Motion           # (L, ...) motion of links that are roots
     gravity: np.ndarray     # (3,) [m/s^2]
@@ -145,6 +191,11 @@ class Work(NamedTuple):
     own: np.ndarray          # (m,) of their closures with effort
     held: np.ndarray         # (Z,) bool: coordinates that are told, or at a limit
     effort: np.ndarray       # (Z,) what holds driven coordinates, and those at limits [N, N m]
+    memory: np.ndarray       # (S,) what would be remembered of the present, see `Laws`
+    rubbing: np.ndarray      # (7, N) each of the tendons that rub, see `rub`
+    regime: np.ndarray       # of all bristles against bending, then of all tendons that rub
+    touch: Touch
+    flowing: Flowing
     room: Arena
 
 
@@ -185,6 +236,29 @@ def paths_at(a, c):
 
 
 @inner
+def bristles_at(tree, work, c):
+    """Return the bristles of element c."""
+    laws, first, count = tree.laws, tree.elements.bristle[c], tree.elements.size[c, 4]
+    return Bristles(
+        view(laws.limit, first, (count,)), view(laws.stiffness, first, (count,)),
+        view(laws.memory, 2 * first, (count, 2)), view(work.memory, 2 * first, (count, 2)),
+        view(work.regime, first, (count,)), laws.yields)
+
+
+@inner
+def chords_at(a, k):
+    """Return the chords of one rod of many."""
+    N, n, M, K = a.size[k, 0], a.size[k, 1], a.size[k, 2], a.size[k, 3]
+    at, data, whole = a.first[k], a.data, a.whole
+    return Chords(
+        view(data, at[0], (N,)), view(data, at[1], (N, 3)), view(data, at[2], (N, n)),
+        view(data, at[3], (M, 3)), view(data, at[4], (M, n)), view(data, at[5], (K, 3)),
+        view(whole, at[6], (n,)), view(whole, at[7], (N,)), view(whole, at[8], (K,)),
+        view(whole, at[9], (K,)), view(whole, at[10], (K,)), view(whole, at[11], (M,)),
+        view(whole, at[12], (M,)))
+
+
+@inner
 def state_at(a, c, room):
     """Return the state of element c."""
     room.used[0] = a.state[c]
@@ -218,8 +292,8 @@ def forward(tree, work, z, z_t, z_tt):
             continue
         x = state_at(elements, item, work.room)
         call(move, tree.code.move, (
-            element_at(elements, item), paths_at(elements, item), start, end,
-            z[a:b], z_t[a:b], z_tt[a:b], x))
+            referred(element_at(elements, item)), referred(paths_at(elements, item)),
+            referred(start), referred(end), z[a:b], z_t[a:b], z_tt[a:b], referred(x)))
         for k in range(x.length.size):
             work.length[elements.drive[item] + k] += x.length[k]
 
@@ -230,6 +304,12 @@ def backward(tree, work, z, z_t, r):
     links, elements = tree.links, tree.elements
     for link in range(links.kind.size):
         load_body(tree.bodies, link, motion_of(work.end, link), tree.gravity, work.wrench[link])
+        if work.touch.bodies[link] > 0:
+            for i in range(6):
+                work.wrench[link, i] += work.touch.wrench[link, i]
+        if work.flowing.wrench.shape[0] > 0:
+            for i in range(6):
+                work.wrench[link, i] += work.flowing.wrench[link, i]
     for k in range(tree.closures.a.size):
         a, b, first = tree.closures.a[k], tree.closures.b[k], tree.closures.first[k]
         for i in range(tree.closures.rows[k]):
@@ -246,13 +326,14 @@ def backward(tree, work, z, z_t, r):
         if links.kind[link] == JOINT:
             _balance_joint(tree, work, item, z[a:b], z_t[a:b], a, passed, r[a:b])
         else:
-            e = tree.effort + elements.drive[item]
             x = state_at(elements, item, work.room)
             work.room.used[0] = elements.state[elements.state.size - 1]
             call(balance, tree.code.balance, (
-                element_at(elements, item), loads_at(elements, item), paths_at(elements, item),
-                tree.gravity, z[e:e + elements.size[item, 3]], z[a:b], z_t[a:b], x, passed,
-                r[a:b], work.room))
+                referred(element_at(elements, item)), referred(loads_at(elements, item)),
+                referred(bristles_at(tree, work, item)),
+                referred(touching_at(tree.contacts, work.touch, link, x.t.shape[0], b - a)),
+                referred(flow_at(tree.flows, work.flowing, item, x.t.shape[0])), tree.gravity,
+                z[a:b], z_t[a:b], referred(x), passed, r[a:b], work.room))
         parent = links.parent[link]
         for i in range(3):
             lever[i] = work.start.p[link, i] - work.end.p[parent, i]
@@ -303,18 +384,6 @@ def _balance_joint(tree, work, j, q, q_t, first, passed, r):
 
 
 @inner
-def couple(tree, z, z_t, r):
-    """Add what couples the elements of rods to r."""
-    a = tree.couplings
-    for k in range(a.link.size):
-        n, first = a.size[k], a.first[k]
-        K, D = view(a.stiffness, a.at[k], (n, n)), view(a.damping, a.at[k], (n, n))
-        for i in range(n):
-            for j in range(n):
-                r[first + i] += K[i, j] * z[first + j] + D[i, j] * z_t[first + j]
-
-
-@inner
 def close(tree, work, z, r):
     """Write the equations of actuators and closures to r."""
     for k in range(work.length.size):
@@ -336,13 +405,3 @@ def close(tree, work, z, r):
         for i in range(first, first + tree.closures.rows[k]):
             if tree.free[i]:
                 r[i] = z[i]
-
-
-@unowned
-@kernel
-def residual(tree, z, z_t, z_tt, work, r):
-    """Write what must be zero to r (Z,)."""
-    forward(tree, work, z, z_t, z_tt)
-    backward(tree, work, z, z_t, r)
-    couple(tree, z, z_t, r)
-    close(tree, work, z, r)

@@ -1,10 +1,10 @@
 r"""
 Fit parameters of a robot to recordings of it, by nonlinear least squares.
 
-What is made small is ``sum |simulated - real|^2 / noise^2 + sum ((p - mean) / sigma)^2`` over all
-measured points of the training recordings and all priors, within bounds, from several starts if
-wanted (scipy's trust region reflective method), with the sensitivities of
-:mod:`cosserat_ros.calibration.prediction`.
+What is made small is ``sum |simulated - real|^2 / noise^2 + sum |log(R_real^T R_simulated)|^2 /
+rotation_noise^2 + sum ((p - mean) / sigma)^2`` over all measured points and rotations of the
+training recordings and all priors, within bounds, from several starts if wanted (scipy's trust
+region reflective method), with the sensitivities of :mod:`cosserat_ros.calibration.prediction`.
 
 Confidence intervals are those of the linear model at the optimum, ``s^2 (J^T J)^-1`` with s^2 the
 variance of what is left. They hold if what is left is white noise; what a model does not describe
@@ -23,15 +23,23 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
 from scipy.stats import t as student
 
 from ..checks.errors import CosseratError, InvalidModel
 from ..checks.fields import Checked, choice, FARTHEST, instance, integer, mapping, number, text
-from ..comparison.metrics import summarise, Summary
+from ..comparison.metrics import (
+    angle_errors,
+    AngleSummary,
+    summarise,
+    summarise_angles,
+    Summary,
+)
 from ..comparison.recordings import Recording
 from ..description import documents as description
 from ..description.documents import document
 from ..description.modes import StrainModes
+from ..numerics.lie import inverse_right_tangent_so3
 from .parameters import Parameter, ParameterSet
 from .prediction import differenced, NotDifferentiable, predict, Prediction
 from .scale_out import digest_of, Store
@@ -68,9 +76,11 @@ class Calibration(Checked):
         Patterns of groups, such as 'pair_*', whose samples are simulated but not fitted to.
     align : str
         'none'; or 'offset': of each recording, the mean of simulated less real is taken away, as
-        where the place of the measuring frame is not known.
+        where the place of the measuring frame is not known. Rotations stay as they are.
     noise : float
         Of a measured coordinate, with what the model cannot describe; weighs priors [m].
+    rotation_noise : float
+        Likewise of a measured rotation, about each axis [rad].
     modes : StrainModes, optional
         Of the fitted robot, instead of those of its file.
     starts, seed : int
@@ -89,6 +99,7 @@ class Calibration(Checked):
     hold_out: tuple[str, ...] = field(default=(), metadata={'check': check_names})
     align: str = choice('none', 'offset', default='none')
     noise: float = number('m', least=1e-12, most=FARTHEST, default=1e-3)
+    rotation_noise: float = number('rad', least=1e-12, most=1e3, default=1e-2)
     modes: Optional[StrainModes] = instance(StrainModes, 'strain modes', default=None)
     starts: int = integer(least=1, most=1000, default=1)
     seed: int = integer(least=0, most=2 ** 31, default=0)
@@ -128,6 +139,7 @@ class Score(NamedTuple):
     name: str
     use: str              # 'train', 'held out' or 'validate'
     summary: Optional[Summary]  # of the samples that were solved; none if none were
+    angles: Optional[AngleSummary]  # likewise of their rotations, none if there are none
     seconds: float        # per sample
     failed: int
 
@@ -170,18 +182,23 @@ class Misfit:
         Where predictions are made; here, if there is none.
     workers : int
         How many can be made at once.
+    rotation_noise : float
+        [rad].
 
     """
 
     def __init__(
         self, parameters: ParameterSet, recordings: Sequence[Recording], noise: float,
         align: str = 'none', hold_out: Sequence[str] = (), pool: Executor | None = None,
-        workers: int = 1,
+        workers: int = 1, rotation_noise: float = 1e-2,
     ) -> None:
         self.parameters, self.recordings = parameters, list(recordings)
-        self.noise, self.align, self.exact = noise, align, True
+        self.noise, self.rotation_noise = noise, rotation_noise
+        self.align, self.exact = align, True
         self._pool, self._workers = pool, max(workers, 1)
-        self.used = [r.seen & ~held_out(r, hold_out)[:, None] for r in self.recordings]
+        kept = [~held_out(r, hold_out)[:, None] for r in self.recordings]
+        self.used = [r.seen & rows for r, rows in zip(self.recordings, kept)]
+        self.turned = [r.turned & rows for r, rows in zip(self.recordings, kept)]
         if not any(used.any() for used in self.used):
             raise InvalidModel('hold_out', list(hold_out), 'patterns that leave some samples')
         self._sizes = parameters.sizes
@@ -201,46 +218,54 @@ class Misfit:
         """Return what is squared and summed."""
         values = self.values(x)
         found = self._run(predict, [(self.parameters, values, r) for r in self.recordings])
-        parts = [self._aligned((p.positions - r.positions)[used])
-                 for p, r, used in zip(found, self.recordings, self.used)]
+        parts = []
+        for p, r, used, turned in zip(found, self.recordings, self.used, self.turned):
+            parts += [self._aligned((p.positions - r.positions)[used]).ravel() / self.noise,
+                      _turns(p.rotations[turned], r.rotations[turned]).ravel()
+                      / self.rotation_noise]
         self.solved = sum(int(p.solved.sum()) for p in found)
-        residual = np.concatenate([
-            *(part.ravel() / self.noise for part in parts), self._prior(values)])
+        residual = np.concatenate([*parts, self._prior(values)])
         self.cost = float(residual @ residual)
         return residual
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
         """Return its change with x."""
-        columns = self.sensitivities(self.values(x)) / self.noise
-        return np.concatenate([columns * self._sizes, self._prior_slopes()])
+        values, n, parts = self.values(x), len(self._sizes), []
+        for (p, slopes), r, used, turned in zip(
+                self._sensitivities(values), self.recordings, self.used, self.turned):
+            moved = self._aligned(slopes[used][:, :3]) / self.noise
+            angular = _turn_slopes(
+                p.rotations[turned], r.rotations[turned], slopes[turned][:, 3:])
+            parts += [moved.reshape(-1, n), angular.reshape(-1, n) / self.rotation_noise]
+        return np.concatenate([*(part * self._sizes for part in parts), self._prior_slopes()])
 
-    def sensitivities(self, values: np.ndarray) -> np.ndarray:
-        """Return the change of all aligned coordinates with the parameters, (N, n)."""
-        n = len(values)
+    def _sensitivities(self, values: np.ndarray) -> list[tuple[Prediction, np.ndarray]]:
+        """Return predictions, and how they move and turn with the parameters, (T, M, 6, n)."""
         if self.exact:
             try:
                 return self._exact(values)
             except NotDifferentiable:
                 self.exact = False
+        n = len(values)
         tasks = [(self.parameters, values, r, j) for r in self.recordings for j in range(n)]
         found = iter(self._run(differenced, tasks))
-        return np.concatenate([
-            np.stack([self._aligned(next(found)[used]).ravel() for _ in range(n)], axis=1)
-            for used in self.used])
+        return [(p, np.stack([next(found) for _ in range(n)], axis=-1))
+                for p in self.predictions(values, self.recordings)]
 
-    def _exact(self, values: np.ndarray) -> np.ndarray:
+    def _exact(self, values: np.ndarray) -> list[tuple[Prediction, np.ndarray]]:
         """Return the same by the engine's tangents; each worker has some of the parameters."""
         shares = [list(range(k, len(values), self._workers)) for k in range(self._workers)]
         shares = [share for share in shares if share]
         tasks = [(self.parameters, values, r, share) for r in self.recordings for share in shares]
         found = iter(self._run(predict, tasks))
         parts = []
-        for used in self.used:
-            whole = np.empty((used.sum(), 3, len(values)))
+        for r in self.recordings:
+            slopes = np.empty((*r.seen.shape, 6, len(values)))
             for share in shares:
-                whole[:, :, share] = self._aligned(next(found).jacobian[used])
-            parts.append(whole.reshape(-1, len(values)))
-        return np.concatenate(parts)
+                p = next(found)
+                slopes[..., share] = p.jacobian
+            parts.append((p, slopes))
+        return parts
 
     def _aligned(self, difference: np.ndarray) -> np.ndarray:
         """Return differences (N, 3, ...) as they count."""
@@ -266,12 +291,33 @@ class Misfit:
         """Return the SHA-256 of all that it depends on."""
         scalars = [(*x[:-1], document(x.prior)) for x in self.parameters.scalars]
         return digest_of(scalars, self.parameters.documents(self.parameters.start),
-                         [(r.digest, len(r), int(used.sum()))
-                          for r, used in zip(self.recordings, self.used)], self.noise, self.align)
+                         [(r.digest, len(r), int(used.sum()), int(turned.sum()))
+                          for r, used, turned in zip(self.recordings, self.used, self.turned)],
+                         self.noise, self.rotation_noise, self.align)
 
     def predictions(self, values: np.ndarray, recordings: Sequence[Recording]) -> list[Prediction]:
         """Return what the model says of recordings."""
         return self._run(predict, [(self.parameters, values, r) for r in recordings])
+
+
+def _turns(simulated: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Return rotation vectors (N, 3) [rad] from real to simulated rotations, (N, 3, 3) each."""
+    if not len(real):  # which scipy does not take
+        return np.zeros((0, 3))
+    return Rotation.from_matrix(np.swapaxes(real, 1, 2) @ simulated).as_rotvec()
+
+
+def _turn_slopes(simulated: np.ndarray, real: np.ndarray, turned: np.ndarray) -> np.ndarray:
+    """
+    Return the change (N, 3, n) of `_turns` with parameters that turn the simulated rotations.
+
+    ``d log(R_real^T R) = T_r^-1 R^T w`` where ``dR = hat(w) R``, w of the columns of `turned`
+    (N, 3, n).
+    """
+    slopes = np.zeros_like(turned)
+    for k, (turn, R) in enumerate(zip(_turns(simulated, real), simulated)):
+        slopes[k] = inverse_right_tangent_so3(turn) @ R.T @ turned[k]
+    return slopes
 
 
 def held_out(recording: Recording, patterns: Sequence[str]) -> np.ndarray:
@@ -358,7 +404,8 @@ def _result(misfit: Misfit, found: Any, costs: list[float], iterations: int) -> 
     freedom = max(len(found.fun) - n, 1)
     variance = float(found.fun @ found.fun) / freedom
     spread = np.linalg.pinv(J.T @ J)
-    error = np.sqrt(variance * np.diag(spread))
+    told = np.diag(spread @ J.T @ J) > 1.0 - 1e-6  # else the pseudoinverse leaves it out
+    error = np.where(told, np.sqrt(variance * np.diag(spread)), math.inf)
     correlation = spread / np.maximum(np.sqrt(np.outer(np.diag(spread), np.diag(spread))), 1e-300)
     singular = np.linalg.svd(J[:len(J) - priors], compute_uv=False)
     condition = float(singular[0] / singular[-1]) if singular[-1] > 0.0 else math.inf
@@ -415,9 +462,11 @@ def scores(
         out = held_out(r, patterns)
         for name, rows in ((use, ~out), ('held out', out)):
             seen = r.seen & rows[:, None]
-            used = seen & p.solved[:, None]
+            used, turned = (mask & (rows & p.solved)[:, None] for mask in (r.seen, r.turned))
             if seen.any():
                 lines.append(Score(
                     r.name, name, summarise(p.positions[used], r.positions[used], length)
-                    if used.any() else None, p.seconds, int((rows & ~p.solved).sum())))
+                    if used.any() else None,
+                    summarise_angles(angle_errors(p.rotations[turned], r.rotations[turned]))
+                    if turned.any() else None, p.seconds, int((rows & ~p.solved).sum())))
     return lines

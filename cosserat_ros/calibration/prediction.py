@@ -10,11 +10,13 @@ K is the engine's own, exact. What is in brackets is a partial derivative, at fi
 alone of models with p a little more and a little less (and their pasts that much different) is
 evaluated at the z of the model, by central differences. Nothing is solved for that, so it is exact
 to rounding (about nine digits), however nonlinear the robot is. The same holds for the change of a
-measured point with p at fixed z. Steps in time carry the history's sensitivity along: the tangent
-of the discrete motion.
+measured point or rotation, whose models with more and less of p stand at ``z +- dz/dp dp / 2``.
+Steps in time carry the history's sensitivity along: the tangent of the discrete motion.
 
-Robots with dry friction of tendons have a memory that the engine does not differentiate: their
-predictions are differenced as a whole.
+A rotation R changes by a rotation vector w seen from the parent frame, ``dR = hat(w) R``.
+
+What laws remember (dry friction) is a part of the past: the models with more and less of p have a
+memory of their own, which goes with the sensitivity of the state.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from ..analysis.sensitivity import station_jacobian, tangent
+from ..assembly.solver import Solution
 from ..checks.errors import CosseratError, InvalidModel
 from ..comparison.maps import MeasuredChannel, RecordingMap
 from ..comparison.recordings import Recording
+from ..description.parts import Pose
 from ..description.robot import Robot
 from ..numerics.integrators import begin, Rule
 from ..rod.stations import Stations
@@ -55,8 +59,9 @@ class TooLong(CosseratError):
 class Prediction(NamedTuple):
     """What a model says of a recording of T samples of M points."""
 
-    positions: np.ndarray         # (T, M, 3) seen from the parent frame [m]
-    jacobian: np.ndarray          # (T, M, 3, n) with the parameters; n = 0 if not asked for
+    poses: np.ndarray             # (T, M, 4, 4) of markers, seen from the parent frame [-, m]
+    jacobian: np.ndarray          # (T, M, 6, n) of positions and rotations (as rotation vectors)
+    #                               with the parameters; n = 0 if not asked for
     solved: np.ndarray            # (T,) bool; where it is not, the last state is told
     seconds: float                # per sample
 
@@ -65,23 +70,32 @@ class Prediction(NamedTuple):
         """How many samples were not solved."""
         return int((~self.solved).sum())
 
+    @property
+    def positions(self) -> np.ndarray:
+        """Of the points, (T, M, 3) [m]."""
+        return self.poses[..., :3, 3]
+
+    @property
+    def rotations(self) -> np.ndarray:
+        """Of the markers, to the parent frame, (T, M, 3, 3) [-]."""
+        return self.poses[..., :3, :3]
+
 
 class _Point:
     """A measured point on a simulated robot."""
 
     def __init__(self, sim: Simulator, channel: MeasuredChannel) -> None:
         self._sim, self._channel = sim, channel
+        self._marker = Pose(channel.offset, channel.roll_pitch_yaw).matrix()
         self._base = sim.robot.base.matrix()
         self._rod = None if channel.at is None else sim.robot.rod_name(channel.rod)
         if self._rod is not None:
             self._index = sim.model.names.index(self._rod)
             self._stations = Stations(sim.model.rods[self._index], np.array([channel.at]))
 
-    def position(self) -> np.ndarray:
-        """Return where it is, seen from the parent frame, (3,) [m]."""
-        pose = self._pose()
-        here = pose[:3, :3] @ self._channel.offset + pose[:3, 3]
-        return self._base[:3, :3] @ here + self._base[:3, 3]
+    def pose(self) -> np.ndarray:
+        """Return the pose of its marker, seen from the parent frame, (4, 4) [-, m]."""
+        return self._base @ self._pose() @ self._marker
 
     def _pose(self) -> np.ndarray:
         """Return the pose of the frame that it is seen from, in base_link, (4, 4)."""
@@ -91,22 +105,6 @@ class _Point:
         return self._stations.shape(
             self._sim.solver.state(self._index), base.R, base.p).poses[0]
 
-    def jacobian(self) -> np.ndarray:
-        """Return how it moves with z, (3, unknowns)."""
-        sim = self._sim
-        if self._rod is not None:
-            motion = station_jacobian(sim, self._rod, self._channel.at)
-            foot = self._pose()[:3, 3]
-        elif sim.robot.platform is not None:
-            motion, foot = station_jacobian(sim), sim.solver.platform.p
-        else:
-            rod = sim.robot.rod_name(sim.robot.tip.rod)
-            motion = station_jacobian(sim, rod)
-            foot = sim.solver.state(sim.model.names.index(rod)).p_end[-1]
-        R, p = self._base[:3, :3], self._base[:3, 3]
-        arm = R.T @ (self.position() - p) - foot
-        return R @ (motion[:3] + np.cross(motion[3:].T, arm).T)
-
 
 class _Follower:
     """A model that is led through a recording."""
@@ -114,17 +112,14 @@ class _Follower:
     def __init__(self, fitted: Fitted, recording: Recording) -> None:
         self.sim = Simulator(as_told(fitted.robot, fitted.channels))
         self.sim.solver.tolerance = SMOOTH
-        self.roots = self.sim.hysteresis.roots  # of the rods' bristles, before the last sample
+        self._laws = self.sim.solver.tree.laws
+        self._memory = self._laws.memory.copy()  # what laws remembered before the last sample
         self._commands = recording.commands(fitted.channels)
         if not np.isfinite(self._commands).all():
             raise InvalidModel('commands', self._commands, 'finite by their scales and offsets')
         self._channels = fitted.channels
         self._names = list(fitted.channels.commands)
         self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]
-        # Without these, only commands change from sample to sample; and the bristles of the rods,
-        # which `unbalance` adds.
-        self._fixed = not (self.sim.robot.legs or self.sim.friction.acts or self.sim.chords)
-        self._prepared = False  # whether its rods are as they are without bristles
 
     def tell(self, k: int) -> None:
         """Give the commands of a sample, limits or not: what was measured has been done."""
@@ -150,34 +145,38 @@ class _Follower:
         """Return what must be zero at z and its rates, with the platform's attitude R."""
         sim, still = self.sim, np.zeros(z.size)
         rates = still if z_t is None else z_t, still if z_tt is None else z_tt
-        if not self._fixed:
+        if sim.robot.legs or sim.robot.drives:
             sim.stand(z, R)
             return sim.equations().residual(z, *rates)
-        if not self._prepared:
-            sim.solver.change_rods(*sim.model.feeding.fed(sim.leg_lengths))
-            self._prepared = True
         sim.solver.drive(sim.model.drives(sim.commands))
-        return sim.solver.residual(z, *rates) + sim.hysteresis.force(z)
+        return sim.solver.residual(z, *rates)
 
-    def tangent(self) -> np.ndarray:
-        """Return the static tangent of the last sample, square."""
-        after, self.sim.hysteresis.roots = self.sim.hysteresis.roots, self.roots
-        K = tangent(self.sim)
-        self.sim.hysteresis.roots = after
+    def keep(self) -> None:
+        """Let laws remember the state of the last `unbalance`."""
+        self._laws.memory[:] = self.sim.solver.work.memory
+
+    def tangent(self, cV: float = 0.0, cA: float = 0.0) -> np.ndarray:
+        """Return the tangent of the last sample, square: of statics, or of a step."""
+        after = self._laws.memory.copy()
+        self._laws.memory[:] = self._memory
+        solver = self.sim.equations()
+        K = solver.jacobian(solver.z, solver.z_t, solver.z_tt, cV, cA)[1]
+        self._laws.memory[:] = after
         return K
 
     def statics(self) -> bool:
         """Go to the equilibrium of the present commands; tell whether it was found."""
-        self.roots = self.sim.hysteresis.roots
+        self._memory = self._laws.memory.copy()
         return self.sim.statics().converged or self.sim.statics(from_rest=True).converged
 
-    def positions(self) -> np.ndarray:
-        """Return where the points are, (M, 3) [m]."""
-        return np.array([point.position() for point in self._points])
+    def step(self, dt: float) -> Solution:
+        """Advance by dt [s]."""
+        self._memory = self._laws.memory.copy()
+        return self.sim.step(dt)
 
-    def jacobian(self) -> np.ndarray:
-        """Return how they move with z, (M, 3, unknowns)."""
-        return np.array([point.jacobian() for point in self._points])
+    def poses(self) -> np.ndarray:
+        """Return where the points are, (M, 4, 4) [-, m]."""
+        return np.array([point.pose() for point in self._points])
 
 
 def as_told(robot: Robot, channels: RecordingMap) -> Robot:
@@ -189,6 +188,14 @@ def as_told(robot: Robot, channels: RecordingMap) -> Robot:
             if name in channels.commands and channels.commands[name].mode else actuator
             for name, actuator in getattr(robot, kind).items()}
     return replace(robot, **changed)
+
+
+def _motion(more: np.ndarray, less: np.ndarray) -> np.ndarray:
+    """Return the changes (..., 6) of poses (..., 4, 4): of positions, and rotation vectors."""
+    turn = more[..., :3, :3] @ np.swapaxes(less[..., :3, :3], -1, -2)
+    turned = Rotation.from_matrix(turn.reshape(-1, 3, 3)).as_rotvec()
+    return np.concatenate([
+        more[..., :3, 3] - less[..., :3, 3], turned.reshape(*turn.shape[:-2], 3)], axis=-1)
 
 
 def _solved(K: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -225,7 +232,6 @@ class _Tangent:
         self._model, self._shadows = model, shadows
         self._past = np.zeros((len(begin(*np.zeros((3, 1)))), model.sim.solver.z.size,
                                len(shadows)))  # of the history with the parameters
-        self._shifting: list[int] | None = None  # parameters that move points at fixed z
 
     def tell(self, k: int) -> None:
         """Give the commands of a sample."""
@@ -252,12 +258,19 @@ class _Tangent:
         r = [[self._unbalance(f, z) for f in shadow[:2]] for shadow in self._shadows]
         dz = -_solved(self._model.tangent(), self._columns(r))
         self._past = begin(dz, np.zeros_like(dz), np.zeros_like(dz))
-        if not self._model.sim.hysteresis:
+        self._keep()
+
+    def _keep(self) -> None:
+        """Let the laws of the shadows remember where these are now."""
+        solver = self._model.sim.solver
+        if not solver.remembers:
             return
         for j, shadow in enumerate(self._shadows):
             for follower, sign in zip(shadow[:2], (0.5, -0.5)):
-                follower.sim.stand(z + sign * shadow.span * dz[:, j])
-                follower.sim.hysteresis.keep()
+                moved = sign * shadow.span * self._past[:3, :, j]
+                self._unbalance(follower, solver.z + moved[0], solver.z_t + moved[1],
+                                solver.z_tt + moved[2])
+                follower.keep()
 
     def release(self) -> None:
         """Follow the model that was let go: the same equations hold for its acceleration."""
@@ -281,7 +294,7 @@ class _Tangent:
         """Follow the model through a step that it has made by a rule."""
         solver = self._model.sim.solver
         z, (cV, cA, _) = solver.z, rule.new
-        K = self._model.sim.equations().jacobian(z, solver.z_t, solver.z_tt, cV, cA)[1]
+        K = self._model.tangent(cV, cA)
         changes = np.einsum('rk,knj->rnj', rule.past, self._past)
         r = []
         for j, shadow in enumerate(self._shadows):
@@ -294,6 +307,7 @@ class _Tangent:
         dz = -_solved(K, self._columns(r))
         rates = (rule.new[:, None, None] * dz + changes) * solver.moves[:, None]
         self._past = np.stack([dz, rates[0], rates[1], *self._past[:2], rates[2]])
+        self._keep()
 
     def _columns(self, pairs: list) -> np.ndarray:
         """Return slopes (B, n) of what was evaluated at more and less of each parameter."""
@@ -301,24 +315,16 @@ class _Tangent:
                          for (more, less), shadow in zip(pairs, self._shadows)]).T
 
     def points(self) -> np.ndarray:
-        """Return how the points move with the parameters, (M, 3, n)."""
-        solver, jacobian = self._model.sim.solver, self._model.jacobian()
-        moved = jacobian @ self._past[0]
-        if self._shifting is None:  # most parameters move nothing of themselves
-            scale = solver.strain_scale
-            generic = solver.z + 0.1 / np.where(scale > 0.0, scale, 1.0)
-            self._shifting = [j for j in range(len(self._shadows))
-                              if self._own(j, generic).any()]
-        for j in self._shifting:
-            moved[:, :, j] += self._own(j, solver.z)
-        return moved
-
-    def _own(self, j: int, z: np.ndarray) -> np.ndarray:
-        """Return how the points move with parameter j at fixed z, (M, 3)."""
-        shadow = self._shadows[j]
-        for follower in shadow[:2]:
-            follower.sim.stand(z, self._model.sim.solver.attitude)
-        return (shadow.more.positions() - shadow.less.positions()) / shadow.span
+        """Return how the points move and turn with the parameters, (M, 6, n)."""
+        solver, ends = self._model.sim.solver, []
+        z, attitude = solver.z, solver.attitude
+        for j, shadow in enumerate(self._shadows):
+            moved = 0.5 * shadow.span * self._past[0][:, j]
+            for follower, near in ((shadow.more, z + moved), (shadow.less, z - moved)):
+                follower.sim.stand(near, attitude)
+                ends.append(follower.poses())
+        spans = np.array([shadow.span for shadow in self._shadows])
+        return np.moveaxis(_motion(np.array(ends[::2]), np.array(ends[1::2])), 0, -1) / spans
 
 
 # --- Through a recording -------------------------------------------------------------------------
@@ -361,10 +367,10 @@ def follow(
     model = _Follower(fitted, recording)
     wanted = len(shadows)
     if wanted:
-        _check_differentiable(model.sim, recording.dynamic)
+        _check_differentiable(model.sim.robot, recording.dynamic)
     tangents = _Tangent(model, shadows)
-    positions = np.zeros((*recording.seen.shape, 3))
-    jacobian = np.zeros((*recording.seen.shape, 3, wanted))
+    poses = np.zeros((*recording.seen.shape, 4, 4))
+    jacobian = np.zeros((*recording.seen.shape, 6, wanted))
     begun, solved = time.perf_counter(), np.zeros(len(recording), dtype=bool)
     for k in range(len(recording)):
         model.tell(k)
@@ -384,11 +390,11 @@ def follow(
                 tangents.release()
         else:
             solved[k] = _advance(model, tangents if wanted else None, recording, k)
-        positions[k] = model.positions()
+        poses[k] = model.poses()
         if wanted:
             jacobian[k] = tangents.points()
         progress(k + 1)
-    return Prediction(positions, jacobian, solved, (time.perf_counter() - begun) / len(recording))
+    return Prediction(poses, jacobian, solved, (time.perf_counter() - begun) / len(recording))
 
 
 def _check_steps(recording: Recording, step: float) -> None:
@@ -412,7 +418,7 @@ def _advance(
         steps *= max(1, math.ceil(GRADED / k))
     for _ in range(steps):
         rule = sim.solver.rule(ahead / steps)
-        solution = sim.step(ahead / steps)
+        solution = model.step(ahead / steps)
         if not solution.converged:
             return False
         if tangents is not None:
@@ -432,20 +438,19 @@ def _shadow(parameters: ParameterSet, values: np.ndarray, j: int, recording: Rec
                    _Follower(parameters.at(less), recording), more[j] - less[j])
 
 
-def _check_differentiable(sim: Simulator, dynamic: bool) -> None:
+def _check_differentiable(robot: Robot, dynamic: bool) -> None:
     """Raise unless the engine's tangent is that of all that the robot does."""
-    if sim.friction.sticks:
-        raise NotDifferentiable('tendons have dry friction')
+    touches = any(rod.contact is not None for rod in robot.rods.values())
+    if touches and any(x.friction > 0.0 for x in robot.obstacles.values()):
+        raise NotDifferentiable('the robot touches obstacles with friction')
     if not dynamic:
         return
     for what, there in (
-        ('a platform', sim.robot.platform is not None),
-        ('tendons with friction', sim.friction.acts),
-        ('rods with dry friction', bool(sim.hysteresis)),
-        ('tendons that are straight in space', bool(sim.chords)),
+        ('a platform', robot.platform is not None),
+        ('joints that are driven', bool(robot.drives)),
         ('actuators with a rate or a lag', any(
-            (a.limits is not None and a.limits.rate is not None)
-            or getattr(a, 'supply_lag', 0.0) > 0.0 for a in sim.robot.actuators.values())),
+            a.rate is not None or getattr(a, 'supply_lag', 0.0) > 0.0
+            for a in robot.actuators.values())),
     ):
         if there:
             raise NotDifferentiable(f'the robot has {what}, and moves')
@@ -454,10 +459,10 @@ def _check_differentiable(sim: Simulator, dynamic: bool) -> None:
 def differenced(
     parameters: ParameterSet, values: np.ndarray, recording: Recording, j: int,
 ) -> np.ndarray:
-    """Return the change (T, M, 3) of a prediction with parameter j, by whole predictions."""
+    """Return the change (T, M, 6) of a prediction with parameter j, by whole predictions."""
     lower, upper = parameters.bounds
     more, less = values.copy(), values.copy()
     more[j] = min(values[j] + COARSE * parameters.sizes[j], upper[j])
     less[j] = max(values[j] - COARSE * parameters.sizes[j], lower[j])
-    ends = [predict(parameters, x, recording).positions for x in (more, less)]
-    return (ends[0] - ends[1]) / (more[j] - less[j])
+    ends = [predict(parameters, x, recording).poses for x in (more, less)]
+    return _motion(*ends) / (more[j] - less[j])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timezone
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,10 @@ def provenance(
 
 
 def score_lines(calibration: Calibration, scores: Sequence[Score]) -> list[str]:
-    """Return a table of errors [mm], in the metric that was fitted."""
+    """Return a table of errors [mm], in the metric that was fitted; of rotations [deg]."""
     lines = ['recording             used      samples  rmse   max    % of length  ms per sample']
+    if any(score.angles for score in scores):
+        lines[0] += ', angle rms, max [deg]'
     for score in scores:
         s, failed = score.summary, f', {score.failed} not solved' if score.failed else ''
         if s is None:
@@ -78,8 +81,15 @@ def score_lines(calibration: Calibration, scores: Sequence[Score]) -> list[str]:
                          if calibration.align == 'offset' else (s.rmse, s.largest))
         percent = s.percent * rmse / s.rmse if s.rmse > 0.0 else 0.0
         lines.append(f'{score.name:<21} {score.use:<9} {s.samples:>7}  {1e3 * rmse:<6.3f} '
-                     f'{1e3 * largest:<6.2f} {percent:<11.2f}  {1e3 * score.seconds:.2f}{failed}')
+                     f'{1e3 * largest:<6.2f} {percent:<11.2f}  {1e3 * score.seconds:.2f}'
+                     f'{_angles(score)}{failed}')
     return lines
+
+
+def _angles(score: Score) -> str:
+    """Return the errors of rotations, where there are any."""
+    a = score.angles
+    return '' if a is None else f', {math.degrees(a.rms):.3f}, {math.degrees(a.largest):.3f}'
 
 
 def _commented(lines: Sequence[str]) -> str:

@@ -89,12 +89,13 @@ def numbers(
     return field(default=default, metadata={'check': check})
 
 
-def points(*, fewest: int, most: int = 1000) -> Any:
-    """Make a field for a list of points (x, y) [m]."""
+def points(*, fewest: int, most: int = 1000, size: int = 2) -> Any:
+    """Make a field for a list of points (x, y) or (x, y, z) [m]."""
     def check(name: str, value: Any) -> tuple[tuple[float, ...], ...]:
-        _count(name, value, fewest, most, f'a list of {fewest} to {most} points [x, y] [m]')
+        axes = ', '.join('xyz'[:size])
+        _count(name, value, fewest, most, f'a list of {fewest} to {most} points [{axes}] [m]')
         return tuple(
-            check_vector(f'{name}[{i}]', x, 2, unit='m', least=-FARTHEST, most=FARTHEST)
+            check_vector(f'{name}[{i}]', x, size, unit='m', least=-FARTHEST, most=FARTHEST)
             for i, x in enumerate(value))
     return field(metadata={'check': check})
 

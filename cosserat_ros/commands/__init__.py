@@ -1,1 +1,1 @@
-"""Commands that need no ROS: compare, calibrate, sweep."""
+"""The command `cosserat`, and its subcommands that need no ROS."""

@@ -21,7 +21,7 @@ from .progress import Progress
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    parser = argparse.ArgumentParser(prog='calibrate', description=__doc__)
+    parser = argparse.ArgumentParser(prog='cosserat calibrate', description=__doc__)
     parser.add_argument('calibration', type=Path, help='YAML file: what is fitted to what')
     parser.add_argument('--data', type=Path, help='folder of the recordings; that of the file '
                         'if not given')
@@ -57,12 +57,11 @@ def calibrate(
                        for names in (calibration.train, calibration.validate))
     length = max(rod.length for rod in robot.rods.values())
     for r in (*train, *validate):
-        print(f'{r.name}: {len(r)} samples, {r.counts.skipped} rows skipped, '
-              f'{r.counts.unseen} points not seen')
+        print(f'{r.name}: {r.tally}')
     with Progress('calibrate') as progress, workers(processes, cluster) as (pool, count):
         misfit = Misfit(
             parameters, train, calibration.noise, calibration.align, calibration.hold_out,
-            pool, count)
+            pool, count, calibration.rotation_noise)
         progress(f'{sum(map(len, train))} samples, {len(parameters.names)} parameters')
         result = fit(misfit, calibration.starts, calibration.seed, calibration.most, progress,
                      store)

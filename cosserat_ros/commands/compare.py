@@ -15,7 +15,7 @@ from ..comparison.recordings import read, Recording
 from ..description.robot import load
 from .command import exit_code
 from .progress import Progress
-from .report import ALIGNMENTS, HEADINGS, line_up, prepare, table, write
+from .report import ALIGNMENTS, line_up, prepare, table, write
 
 
 class Unsolved(CosseratError):
@@ -24,7 +24,7 @@ class Unsolved(CosseratError):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    parser = argparse.ArgumentParser(prog='compare', description=__doc__)
+    parser = argparse.ArgumentParser(prog='cosserat compare', description=__doc__)
     parser.add_argument('robot', type=Path, help="the robot's YAML file")
     parser.add_argument('map', type=Path, help="the recordings' map, a YAML file")
     parser.add_argument('recordings', type=Path, nargs='+', help='tables or bags')
@@ -46,8 +46,8 @@ def compare(given: argparse.Namespace) -> int:
         line_up(recording, _followed(Fitted(robot, channels), recording), given.align)
         for recording in (read(path, channels, robot) for path in given.recordings)]
     length = max(rod.length for rod in robot.rods.values())
-    lines = [HEADINGS, *table(compared, length)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(HEADINGS))]
+    lines = table(compared, length)
+    widths = [max(map(len, column)) for column in zip(*lines)]
     for line in lines:
         print('  '.join(f'{cell:<{width}}' for cell, width in zip(line, widths)).rstrip())
     if given.output is not None:

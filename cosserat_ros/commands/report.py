@@ -14,7 +14,7 @@ import numpy as np
 from ..calibration.prediction import Prediction
 from ..checks.errors import CosseratError
 from ..comparison.alignment import align_points, Alignment
-from ..comparison.metrics import marker_errors, summarise
+from ..comparison.metrics import angle_errors, marker_errors, summarise, summarise_angles
 from ..comparison.recordings import Recording
 
 ALIGNMENTS = ('none', 'offset', 'rigid')
@@ -36,6 +36,8 @@ class Compared(NamedTuple):
     simulated: np.ndarray  # (T, M, 3) [m]
     real: np.ndarray       # (T, M, 3) [m], moved to the simulated robot's frame
     used: np.ndarray       # (T, M) bool: points that were seen, at samples that were solved
+    angles: np.ndarray     # (T, M) of the real rotations from the simulated ones [rad]
+    turned: np.ndarray     # (T, M) bool: rotations that were seen, at samples that were solved
     moved: str             # how, in words
     seconds: float         # per sample
     failed: int
@@ -50,12 +52,12 @@ def line_up(recording: Recording, found: Prediction, align: str) -> Compared:
     recording : Recording
     found : Prediction
     align : str
-        'none': as measured. 'offset': moved by the mean difference. 'rigid': by the rigid motion
-        that fits best (Horn).
+        'none': as measured. 'offset': moved by the mean difference, rotations as measured.
+        'rigid': by the rigid motion that takes the points nearest (Horn), rotations too.
 
     """
     used, real = recording.seen & found.solved[:, None], recording.positions.copy()
-    moved = 'not moved'
+    moved, turn = 'not moved', np.eye(3)
     if align == 'none' or not used.any():
         pass
     elif align == 'offset':
@@ -64,10 +66,13 @@ def line_up(recording: Recording, found: Prediction, align: str) -> Compared:
         moved = f'moved by {_words(1e3 * offset)} mm'
     else:
         motion: Alignment = align_points(real[used], found.positions[used])
-        real[used] = motion.apply(real[used])
+        real[used], turn = motion.apply(real[used]), motion.rotation
         angle = np.degrees(np.arccos(np.clip(0.5 * (np.trace(motion.rotation) - 1.0), -1.0, 1.0)))
         moved = f'moved by {_words(1e3 * motion.translation)} mm and turned by {angle:.2f} degrees'
-    return Compared(recording, found.positions, real, used, moved, found.seconds, found.failed)
+    return Compared(
+        recording, found.positions, real, used,
+        angle_errors(found.rotations, turn @ recording.rotations),
+        recording.turned & found.solved[:, None], moved, found.seconds, found.failed)
 
 
 def _words(vector: np.ndarray) -> str:
@@ -77,15 +82,17 @@ def _words(vector: np.ndarray) -> str:
 # --- Numbers -------------------------------------------------------------------------------------
 
 HEADINGS = ('', 'samples', 'RMSE [mm]', 'mean [mm]', 'max [mm]', '% of length', 'not solved')
+OF_ANGLES = ('angle RMS [deg]', 'angle max [deg]')  # last, where rotations were recorded
 
 
 def table(compared: Sequence[Compared], length: float) -> list[tuple[str, ...]]:
     """
-    Return lines of errors: of each recording, its points if there are several, its groups.
+    Return headings and lines of errors: of each recording, its points if several, its groups.
 
     What was not solved is not in them, but counted.
     """
-    lines = []
+    with_angles = any(c.recording.has_rotations for c in compared)
+    lines: list[tuple[str, ...]] = [HEADINGS + OF_ANGLES if with_angles else HEADINGS]
     for c in compared:
         names = list(c.recording.channels.measured)
         groups = list(dict.fromkeys(c.recording.groups))
@@ -95,8 +102,9 @@ def table(compared: Sequence[Compared], length: float) -> list[tuple[str, ...]]:
         for group in groups if len(groups) > 1 else []:
             parts[f'{c.recording.name}, group {group}'] = np.array(
                 [g == group for g in c.recording.groups])[:, None]
-        lines += [_line(name, c, part, length) for name, part in parts.items()
-                  if (c.recording.seen & part).any()]
+        lines += [
+            _line(name, c, part, length) + (_angle_cells(c, part) if with_angles else ())
+            for name, part in parts.items() if (c.recording.seen & part).any()]
     return lines
 
 
@@ -109,6 +117,15 @@ def _line(name: str, c: Compared, part: np.ndarray, length: float) -> tuple[str,
     s = summarise(c.simulated[used], c.real[used], length)
     return (name, str(s.samples), f'{1e3 * s.rmse:.3f}', f'{1e3 * s.mean:.3f}',
             f'{1e3 * s.largest:.3f}', f'{s.percent:.2f}', missing)
+
+
+def _angle_cells(c: Compared, part: np.ndarray) -> tuple[str, ...]:
+    """Return RMS and maximum of the angles of some points at some samples, (T, M) bool."""
+    used = c.turned & part
+    if not used.any():
+        return '-', '-'
+    s = summarise_angles(c.angles[used])
+    return f'{np.degrees(s.rms):.3f}', f'{np.degrees(s.largest):.3f}'
 
 
 # --- The page ------------------------------------------------------------------------------------
@@ -132,11 +149,12 @@ def write(folder: Path, title: str, compared: Sequence[Compared], length: float)
     for k, c in enumerate(compared):
         r = c.recording
         parts.append(
-            f'<h2>{html.escape(r.name)}</h2><p>{len(r)} samples, {r.counts.skipped} rows skipped, '
-            f'{r.counts.unseen} points not seen, {c.failed} not solved, '
+            f'<h2>{html.escape(r.name)}</h2><p>{r.tally}, {c.failed} not solved, '
             f'{1e3 * c.seconds:.2f} ms per sample; the real robot is {html.escape(c.moved)}; '
             f'SHA-256 {r.digest}</p>')
-        for name, draw in (('coordinates', _coordinates), ('errors', _errors), ('paths', _paths)):
+        for name, draw in PLOTS.items():
+            if draw is _angles and not r.has_rotations:
+                continue
             data = _picture(plots, draw, c)
             (folder / f'{k + 1}_{name}.png').write_bytes(data)
             parts.append(f'<img alt="{name}" src="data:image/png;base64,'
@@ -161,7 +179,8 @@ def prepare(folder: Path) -> Any:
 def _table(lines: Sequence[tuple[str, ...]]) -> str:
     def row(cells: Sequence[str], tag: str) -> str:
         return '<tr>' + ''.join(f'<{tag}>{html.escape(c)}</{tag}>' for c in cells) + '</tr>'
-    return '<table>' + row(HEADINGS, 'th') + ''.join(row(x, 'td') for x in lines) + '</table>'
+    return ('<table>' + row(lines[0], 'th') + ''.join(row(x, 'td') for x in lines[1:])
+            + '</table>')
 
 
 def _picture(figure_class: Any, draw: Any, c: Compared) -> bytes:
@@ -194,15 +213,26 @@ def _coordinates(figure: Any, c: Compared) -> None:
 
 def _errors(figure: Any, c: Compared) -> None:
     """Draw the errors of all points."""
+    _over_samples(figure, c, 1e3 * marker_errors(c.simulated, c.real), c.used, 'error [mm]')
+
+
+def _angles(figure: Any, c: Compared) -> None:
+    """Draw the errors of all rotations."""
+    _over_samples(figure, c, np.degrees(c.angles), c.turned, 'angle [deg]')
+
+
+def _over_samples(
+    figure: Any, c: Compared, errors: np.ndarray, used: np.ndarray, title: str,
+) -> None:
+    """Draw errors (T, M) of the points where they are `used`, (T, M) bool."""
     x, label = _along(c)
     axis = figure.subplots()
-    errors = 1e3 * marker_errors(c.simulated, c.real)
     for m, name in enumerate(c.recording.channels.measured):
-        seen = c.used[:, m]
-        axis.plot(x[seen], errors[seen, m], lw=1, label=name)
+        if used[:, m].any():
+            axis.plot(x[used[:, m]], errors[used[:, m], m], lw=1, label=name)
+            axis.legend()
     axis.set_xlabel(label)
-    axis.set_ylabel('error [mm]')
-    axis.legend()
+    axis.set_ylabel(title)
 
 
 def _paths(figure: Any, c: Compared) -> None:
@@ -215,3 +245,6 @@ def _paths(figure: Any, c: Compared) -> None:
         axis.set_ylabel(f'{"xyz"[b]} [mm]')
         axis.set_aspect('equal', adjustable='datalim')
     axis.legend()
+
+
+PLOTS = {'coordinates': _coordinates, 'errors': _errors, 'angles': _angles, 'paths': _paths}

@@ -179,7 +179,7 @@ def check_varied(variation: Variation, robot: Robot, document: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    parser = argparse.ArgumentParser(prog='sweep', description=__doc__)
+    parser = argparse.ArgumentParser(prog='cosserat sweep', description=__doc__)
     parser.add_argument('sweep', type=Path, help='YAML file: what is varied')
     parser.add_argument('--output', type=Path, default=Path('sweep.jsonl'),
                         help='file of results (default: %(default)s); what is in it is not done '

@@ -2,7 +2,7 @@
 Recordings out of a rosbag2 (MCAP or SQLite), with rosbags from PyPI: no ROS is needed.
 
 A sample is taken whenever the first measured point is: the commands are the last ones before,
-the other points are interpolated.
+the other points are interpolated, and so are rotations, by the shortest turn.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from ..checks.errors import CosseratError
-from .alignment import interpolate, Series
+from .alignment import interpolate, PLACE, Series, SHORTEST
 from .maps import CommandChannel, MeasuredChannel, RecordingMap
 from .recordings import assemble, InvalidRecording, Recording
 from .recovery import readable, STORAGES
 
+POINT = 'geometry_msgs/msg/PointStamped'  # the only one without rotation
 COMMANDS = {'std_msgs/msg/Float64MultiArray', 'sensor_msgs/msg/JointState'}
 MEASURED = {
-    'geometry_msgs/msg/PoseStamped', 'geometry_msgs/msg/PointStamped',
+    'geometry_msgs/msg/PoseStamped', POINT,
     'geometry_msgs/msg/TransformStamped', 'geometry_msgs/msg/PoseArray',
     'tf2_msgs/msg/TFMessage',
 }
@@ -56,13 +57,13 @@ def read_bag(path: Path, channels: RecordingMap) -> Recording:
 
 
 def _read(path: Path, paths: list[Path], channels: RecordingMap) -> tuple[
-        dict[str, _Heard], dict[str, _Heard]]:
-    """Return what a bag has for the commands and the measured points."""
+        dict[str, _Heard], dict[str, _Heard], dict[str, _Heard]]:
+    """Return what a bag has for the commands, the measured points and their rotations."""
     from rosbags.highlevel import AnyReader
     from rosbags.interfaces import ConnectionExtRosbag2
     from rosbags.typesys import get_typestore, Stores
     told = {name: _Heard() for name in channels.commands}
-    seen = {name: _Heard() for name in channels.measured}
+    seen, turned = ({name: _Heard() for name in channels.measured} for _ in range(2))
     with AnyReader(paths, default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
         topics = {c.topic: c.msgtype for c in reader.connections}
         _check_topics(path, channels, topics)
@@ -77,9 +78,11 @@ def _read(path: Path, paths: list[Path], channels: RecordingMap) -> tuple[
                     told[name].add(nanoseconds, [_command(name, command, message)])
             for name, point in channels.measured.items():
                 if point.topic == connection.topic:
-                    for header, place in _places(point, message):
-                        seen[name].add(_stamp(header, nanoseconds), place)
-    return told, seen
+                    for header, place, turn in _places(point, message):
+                        stamp = _stamp(header, nanoseconds)
+                        seen[name].add(stamp, place)
+                        turned[name].add(stamp, turn)
+    return told, seen, turned
 
 
 class _Heard:
@@ -122,6 +125,9 @@ def _check_topics(path: Path, channels: RecordingMap, topics: dict[str, str]) ->
             if needed and getattr(channel, needed) is None:
                 raise InvalidRecording(f'{field}.{needed} must be given: {channel.topic} is '
                                        f'{found}')
+            if found == POINT and getattr(channel, 'rotation', False):
+                raise InvalidRecording(f'{field}.rotation must be left out: {channel.topic} is '
+                                       f'{found}')
 
 
 def _command(name: str, channel: CommandChannel, message: Any) -> float:
@@ -135,21 +141,32 @@ def _command(name: str, channel: CommandChannel, message: Any) -> float:
     return float(values[k]) if k < len(values) else math.nan
 
 
-def _places(channel: MeasuredChannel, message: Any) -> list[tuple[Any, list[float]]]:
-    """Return headers and places of a point in a message, none or one or more."""
+def _places(
+    channel: MeasuredChannel, message: Any,
+) -> list[tuple[Any, list[float], list[float]]]:
+    """Return headers, places and quaternions of a point in a message, none or one or more."""
     if hasattr(message, 'poses'):
         found = message.poses[channel.element:][:1]
-        places = [(message.header, pose.position) for pose in found]
-    elif hasattr(message, 'transforms'):
+        places = [(message.header, pose.position, pose.orientation) for pose in found]
+    elif hasattr(message, 'transforms') or hasattr(message, 'transform'):
         frame = str(channel.frame).lstrip('/')
-        places = [(t.header, t.transform.translation) for t in message.transforms
-                  if t.child_frame_id.lstrip('/') == frame]
-    elif hasattr(message, 'transform'):
-        places = [(message.header, message.transform.translation)]
+        found = [t for t in message.transforms if t.child_frame_id.lstrip('/') == frame] if (
+            hasattr(message, 'transforms')) else [message]
+        places = [(t.header, t.transform.translation, t.transform.rotation) for t in found]
+    elif hasattr(message, 'pose'):
+        places = [(message.header, message.pose.position, message.pose.orientation)]
     else:
-        places = [(message.header, message.pose.position if hasattr(message, 'pose')
-                   else message.point)]
-    return [(header, [channel.scale * x for x in (p.x, p.y, p.z)]) for header, p in places]
+        places = [(message.header, message.point, None)]
+    return [(header, [channel.scale * x for x in (p.x, p.y, p.z)], _turn(channel, turn))
+            for header, p, turn in places]
+
+
+def _turn(channel: MeasuredChannel, quaternion: Any) -> list[float]:
+    """Return a quaternion x, y, z, w; NaN where there is none, or it is not asked for."""
+    if not channel.rotation:
+        return 4 * [math.nan]
+    turn = [float(quaternion.x), float(quaternion.y), float(quaternion.z), float(quaternion.w)]
+    return turn if max(map(abs, turn)) >= SHORTEST else 4 * [math.nan]
 
 
 def _stamp(header: Any, nanoseconds: int) -> int:
@@ -164,7 +181,7 @@ def _stamp(header: Any, nanoseconds: int) -> int:
 
 def _sampled(
     path: Path, name: str, digest: str, channels: RecordingMap, told: dict[str, _Heard],
-    seen: dict[str, _Heard],
+    seen: dict[str, _Heard], turned: dict[str, _Heard],
 ) -> Recording:
     """Return the samples at the times of the first measured point."""
     first = next(iter(seen.values()))
@@ -180,11 +197,17 @@ def _sampled(
         last = np.searchsorted(series.times, times, side='right') - 1
         values[last >= 0, j] = series.values[last[last >= 0], 0]
     positions = np.full((len(times), len(seen), 3), np.nan)
-    for j, heard in enumerate(seen.values()):
+    quaternions = np.full((len(times), len(seen), 4), np.nan)
+    for j, (places, turns) in enumerate(zip(seen.values(), turned.values())):
+        at, turn = turns.series(start, 4)
         with np.errstate(over='ignore', invalid='ignore'):
-            there, known = interpolate(heard.series(start, 3), times, gap)
+            there, known = interpolate(places.series(start, 3), times, gap)
+            poses, told_turn = interpolate(
+                Series(at, np.concatenate([np.zeros((len(at), PLACE)), turn], axis=1)), times, gap)
         positions[known, j] = there[known]
-    return assemble(name, digest, channels, times, values, positions, [''] * len(times))
+        quaternions[told_turn, j] = poses[told_turn, PLACE:]
+    return assemble(name, digest, channels, times, values, positions, [''] * len(times),
+                    quaternions)
 
 
 def _digest(files: list[Path]) -> str:

@@ -32,7 +32,7 @@ from .alignment import (
     Series,
     TimeBuffer,
 )
-from .metrics import RunningError
+from .metrics import angle_errors, RunningError
 
 FITS = 'known', 'rigid', 'scaled'
 IDENTITY = Alignment(np.eye(3), np.zeros(3), 1.0, 0.0, 0.0, 0.0)
@@ -334,8 +334,4 @@ def _thinned(series: Series, most: int) -> Series:
 def _angle(simulated: np.ndarray, real: np.ndarray, rotation: np.ndarray) -> float:
     """Return the angle [rad] between two quaternions, one of them seen from another frame."""
     a, b = matrix_from_quaternion(np.array([simulated, real]))
-    turn = a.T @ rotation @ b
-    # By sine and cosine: exact for small angles too.
-    sine = 0.5 * math.hypot(
-        turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1])
-    return math.atan2(sine, 0.5 * (np.trace(turn) - 1.0))
+    return float(angle_errors(a, rotation @ b))

@@ -46,7 +46,7 @@ def column() -> Any:
     return field(default=None, metadata={'check': check_column})
 
 
-def columns(count: int) -> Any:
+def list_of_columns(count: int) -> Any:
     """Make a field for so many columns, which may be left out."""
     def check(name: str, value: Any) -> tuple[Column, ...]:
         if not isinstance(value, (list, tuple)) or len(value) != count:
@@ -121,6 +121,8 @@ class MeasuredChannel(Checked):
     ----------
     columns : list, optional
         x, y and z in a table.
+    quaternion : list, optional
+        Rotation in a table: columns x, y, z and w of a quaternion of any length.
     topic : str, optional
         Of a bag: PoseStamped, PointStamped or TransformStamped, or with `element` a PoseArray, or
         with `frame` a TFMessage.
@@ -128,6 +130,8 @@ class MeasuredChannel(Checked):
         Which pose of the array, from 0.
     frame : str, optional
         The child frame of the transform.
+    rotation : bool
+        Of a bag: whether the rotation of the pose or transform is measured too.
     scale : float
         To metres.
     rod : str, optional
@@ -136,23 +140,44 @@ class MeasuredChannel(Checked):
         Its arc length [m]. Without it, the point is the robot's tip frame.
     offset : (3,) tuple
         Of the point, seen from the rod's body frame there, or from the tip frame [m].
+    roll_pitch_yaw : (3,) tuple
+        Of the marker whose rotation is measured, seen from the same frame: fixed axes, as in
+        URDF [rad].
 
     """
 
-    columns: Optional[tuple[Column, ...]] = columns(3)
+    columns: Optional[tuple[Column, ...]] = list_of_columns(3)
+    quaternion: Optional[tuple[Column, ...]] = list_of_columns(4)
     topic: Optional[str] = topic()
     element: Optional[int] = integer(least=0, most=10_000, default=None)
     frame: Optional[str] = text('.+', 'the name of a frame', default=None)
+    rotation: bool = field(default=False, metadata={'check': check_flag})
     scale: float = number('m', default=1.0)
     rod: Optional[str] = text('.+', 'the name of a rod', default=None)
     at: Optional[float] = number('m', least=0.0, default=None)
     offset: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
+    roll_pitch_yaw: tuple[float, float, float] = vector('rad', default=(0.0, 0.0, 0.0))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_source(self.columns, self.topic)
+        if self.topic is not None and self.quaternion is not None:
+            raise InvalidModel('quaternion', self.quaternion,
+                               'left out with a topic, whose rotation is measured by '
+                               'rotation: true')
+        if self.topic is None and self.rotation:
+            raise InvalidModel('rotation', True,
+                               'left out in a table, whose rotations are columns (quaternion)')
+        if any(self.roll_pitch_yaw) and not self.has_rotation:
+            raise InvalidModel('roll_pitch_yaw', self.roll_pitch_yaw,
+                               'left out where no rotation is measured (quaternion, rotation)')
         if self.at is None and self.rod is not None:
             raise InvalidModel('rod', self.rod, 'left out without an arc length (at)')
+
+    @property
+    def has_rotation(self) -> bool:
+        """Whether its rotation is measured, not only its place."""
+        return self.rotation or self.quaternion is not None
 
 
 @dataclass(frozen=True)
@@ -182,7 +207,7 @@ class RecordingMap(Checked):
     commands : mapping of str to CommandChannel
         By actuator; one that is not named stays at rest.
     measured : mapping of str to MeasuredChannel
-        By any name; positions seen from the parent frame of base_link.
+        By any name; positions and rotations seen from the parent frame of base_link.
     time : Clock, optional
         Of a table; without it samples are a second apart, and static.
     group : str or int, optional
@@ -247,7 +272,7 @@ def _check_source(columns: Any, topic: Optional[str]) -> None:
 def _check_mode(path: str, mode: Optional[str], actuator: Any) -> None:
     """Raise unless an actuator can be told that."""
     allowed = {'Tendon': ['tension', 'displacement'], 'Chamber': ['pressure', 'volume', 'amount'],
-               'Leg': ['length']}[type(actuator).__name__]
+               'Leg': ['length']}.get(type(actuator).__name__, [actuator.command])
     if mode is not None and mode not in allowed:
         raise UnknownName(path, mode, allowed)
 

@@ -61,6 +61,30 @@ def summarise(simulated: ArrayLike, real: ArrayLike, length: float) -> Summary:
         offset, rmse_without, float(without.max()), distances.size)
 
 
+class AngleSummary(NamedTuple):
+    """The errors of the rotations of one recording."""
+
+    rms: float      # root of the mean squared angle [rad]
+    largest: float  # greatest angle [rad]
+    samples: int
+
+
+def summarise_angles(angles: ArrayLike) -> AngleSummary:
+    """Return RMS and maximum of angles (N,) [rad], N > 0."""
+    angles = np.asarray(angles, dtype=float)
+    return AngleSummary(
+        math.sqrt(float(np.mean(angles ** 2))), float(angles.max()), angles.size)
+
+
+def angle_errors(simulated: ArrayLike, real: ArrayLike) -> np.ndarray:
+    """Return the angles (...) [rad] between rotations, both (..., 3, 3) [-]."""
+    turn = np.swapaxes(np.asarray(simulated), -1, -2) @ np.asarray(real)
+    # By sine and cosine: exact for small angles too.
+    sine = 0.5 * np.linalg.norm(np.stack([
+        turn[..., i, j] - turn[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0))]), axis=0)
+    return np.arctan2(sine, 0.5 * (np.trace(turn, axis1=-2, axis2=-1) - 1.0))
+
+
 def marker_errors(simulated: ArrayLike, real: ArrayLike) -> np.ndarray:
     """Return the distances (..., M) [m] of markers from real ones, both (..., M, 3) [m]."""
     return np.linalg.norm(_difference(simulated, real), axis=-1)

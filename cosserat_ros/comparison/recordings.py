@@ -20,6 +20,8 @@ import numpy as np
 from ..checks.errors import CosseratError, excerpt
 from ..checks.fields import FARTHEST
 from ..description.robot import Robot
+from ..numerics.lie import matrix_from_quaternion
+from .alignment import SHORTEST
 from .maps import Column, DELIMITERS, RecordingMap
 
 LARGEST = 500_000_000  # [bytes] of a table: more belongs into a bag
@@ -36,6 +38,7 @@ class Counts(NamedTuple):
     taken: int
     skipped: int   # a time or a command was missing or not a finite number
     unseen: int    # of all measured points, that were not seen
+    unturned: int  # of all measured rotations, that were missing or zero
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,12 @@ class Recording:
         Where the points of `channels.measured` were, seen from the parent frame [m]; 0 where not
         seen.
     seen : (T, M) array of bool
+        Whose position is known.
+    rotations : (T, M, 3, 3) array
+        How the markers there were turned, marker to parent frame [-]; the identity where not
+        known.
+    turned : (T, M) array of bool
+        Whose rotation is known.
     groups : tuple of str
         Of each sample.
     counts : Counts
@@ -72,6 +81,8 @@ class Recording:
     values: np.ndarray
     positions: np.ndarray
     seen: np.ndarray
+    rotations: np.ndarray
+    turned: np.ndarray
     groups: tuple[str, ...]
     counts: Counts
 
@@ -87,14 +98,36 @@ class Recording:
         """Return the commands, (T, m), by its own or another map with other scales and offsets."""
         return _commands(self.values, channels or self.channels)
 
+    @property
+    def has_rotations(self) -> bool:
+        """Whether rotations are measured too."""
+        return any(c.has_rotation for c in self.channels.measured.values())
+
+    @property
+    def tally(self) -> str:
+        """How much there is of it, and what is missing, in words."""
+        counts = self.counts
+        turns = f', {counts.unturned} rotations not seen' if self.has_rotations else ''
+        return (f'{len(self)} samples, {counts.skipped} rows skipped, '
+                f'{counts.unseen} points not seen{turns}')
+
     def part(self, chosen: np.ndarray | slice) -> Recording:
         """Return some of its samples, in their order."""
         kept = np.arange(len(self))[chosen]
         return replace(
             self, times=self.times[kept] - self.times[kept[0]], values=self.values[kept],
             positions=self.positions[kept], seen=self.seen[kept],
+            rotations=self.rotations[kept], turned=self.turned[kept],
             groups=tuple(self.groups[k] for k in kept),
-            counts=Counts(len(kept), 0, int((~self.seen[kept]).sum())))
+            counts=_counts(self.channels, self.seen[kept], self.turned[kept], 0))
+
+
+def _counts(
+    channels: RecordingMap, seen: np.ndarray, turned: np.ndarray, skipped: int,
+) -> Counts:
+    """Return the counts of samples whose points are `seen` and `turned`, (T, M)."""
+    wanted = [c.has_rotation for c in channels.measured.values()]
+    return Counts(len(seen), skipped, int((~seen).sum()), int((~turned[:, wanted]).sum()))
 
 
 def _commands(values: np.ndarray, channels: RecordingMap) -> np.ndarray:
@@ -141,6 +174,8 @@ def _read_table(path: Path, channels: RecordingMap) -> Recording:
             for name, c in channels.commands.items()]
     seen = [[place(c, f'measured.{name}.columns') for c in m.columns or ()]
             for name, m in channels.measured.items()]
+    turns = [[place(c, f'measured.{name}.quaternion') for c in m.quaternion or ()]
+             for name, m in channels.measured.items()]
     clock = None if channels.time is None else place(channels.time.column, 'time.column')
     group = None if channels.group is None else place(channels.group, 'group')
     with np.errstate(over='ignore'):
@@ -153,7 +188,9 @@ def _read_table(path: Path, channels: RecordingMap) -> Recording:
         path.name, digest, channels, times,
         np.array([_numbers(row, told) for row in rows]).reshape(len(rows), -1),
         np.stack(points, axis=1),
-        [row[group] if group is not None and group < len(row) else '' for row in rows])
+        [row[group] if group is not None and group < len(row) else '' for row in rows],
+        np.array([[_numbers(row, where) if where else 4 * [math.nan] for where in turns]
+                  for row in rows]))
 
 
 def _rows(path: Path, channels: RecordingMap) -> tuple[list[str], list[list[str]], str]:
@@ -216,7 +253,7 @@ def _numbers(row: list[str], columns: list[int]) -> list[float]:
 
 def assemble(
     name: str, digest: str, channels: RecordingMap, times: np.ndarray, values: np.ndarray,
-    positions: np.ndarray, groups: Sequence[str],
+    positions: np.ndarray, groups: Sequence[str], quaternions: Optional[np.ndarray] = None,
 ) -> Recording:
     """
     Make a recording of samples, some of which may be NaN; raise if too little is left.
@@ -227,8 +264,12 @@ def assemble(
         See `Recording`.
     times, values, positions : (T,), (T, m) and (T, M, 3) array
         As they came.
+    quaternions : (T, M, 4) array, optional
+        x, y, z and w as they came, of any length and sign; none are known if left out.
 
     """
+    if quaternions is None:
+        quaternions = np.full((*positions.shape[:2], 4), np.nan)
     with np.errstate(over='ignore', invalid='ignore'):
         told = _commands(values, channels)
         good = (np.abs(times) <= LATEST) & np.isfinite(told).all(axis=1)
@@ -241,8 +282,17 @@ def assemble(
             f'{name}: no sample has finite times, commands and a measured point')
     kept = np.flatnonzero(good)
     seen = seen[kept]
+    rotations, turned = _rotations(quaternions[kept])
     return Recording(
         name, digest, channels, times[kept] - times[kept[0]], values[kept],
-        np.where(seen[:, :, None], positions[kept], 0.0), seen,
+        np.where(seen[:, :, None], positions[kept], 0.0), seen, rotations, turned,
         tuple(groups[k] for k in kept.tolist()),
-        Counts(len(kept), len(times) - len(kept), int((~seen).sum())))
+        _counts(channels, seen, turned, len(times) - len(kept)))
+
+
+def _rotations(quaternions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotations (T, M, 3, 3) of quaternions (T, M, 4), and which are any, (T, M)."""
+    largest = np.abs(quaternions).max(axis=-1)
+    turned = (largest >= SHORTEST) & (largest < np.inf)
+    return matrix_from_quaternion(
+        np.where(turned[:, :, None], quaternions, [0.0, 0.0, 0.0, 1.0])), turned

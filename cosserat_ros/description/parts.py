@@ -5,11 +5,13 @@ The dataclasses are the vocabulary of the files in `config/`, as those of `descr
 which puts them together and checks that they fit. SI units.
 
 An actuator is a joint for ROS: its command goes by the interface `effort` (tension [N], pressure
-[Pa]) or `position` (displacement [m], volume [m^3], amount of gas [mol], length [m]).
+[Pa]) or `position` (displacement [m], volume [m^3], amount of gas [mol], length [m]). Joints that
+are driven (`description.joints`) are told position, velocity or effort.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 import math
 from typing import NamedTuple, Optional
@@ -24,6 +26,7 @@ from ..checks.fields import (
     FARTHEST,
     instance,
     integer,
+    mapping,
     number,
     numbers,
     position,
@@ -86,6 +89,12 @@ COMMANDS = {
     'volume': Command('m^3', 'position', 0.0),
     'amount': Command('mol', 'position', 0.0),
     'length': Command('m', 'position', 0.0),
+    'position': Command('m', 'position'),  # from here on, of joints
+    'angle': Command('rad', 'position'),
+    'velocity': Command('m/s', 'velocity'),
+    'angular_velocity': Command('rad/s', 'velocity'),
+    'force': Command('N', 'effort'),
+    'moment': Command('N m', 'effort'),
 }
 
 
@@ -109,8 +118,13 @@ class Actuator(Checked):
 
     @property
     def interface(self) -> str:
-        """Field of a JointState that commands it: 'effort' or 'position'."""
+        """Field of a JointState that commands it: 'effort', 'position' or 'velocity'."""
         return COMMANDS[self.command].interface
+
+    @property
+    def rate(self) -> Optional[float]:
+        """Greatest change of the command per second; None without limit [unit/s]."""
+        return self.limits.rate if self.limits else None
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -183,8 +197,7 @@ class Tendon(_Routed):
         out it follows its routing everywhere.
     straight_in : str
         How it is straight from disc to disc: in the 'section', at offsets that are linear in
-        between, as in a channel; or in 'space', as a free string. The latter costs a few solves
-        more per step.
+        between, as in a channel; or in 'space', as a free string.
     limits : Limits, optional
         Of the command.
 
@@ -205,6 +218,11 @@ class Tendon(_Routed):
             raise InvalidModel('pretension', self.pretension, '0 [N] without a compliance')
         if self.straight_in == 'space' and self.guided_by is None:
             raise InvalidModel('straight_in', 'space', "'section' without discs (guided_by)")
+
+    @property
+    def rubs(self) -> bool:
+        """Whether it has friction in its channel."""
+        return self.damping_friction > 0.0 or self.coulomb_friction > 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,28 +354,47 @@ def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @dataclass(frozen=True)
 class Body(Checked):
     """
-    A rigid body fixed to a rod: a payload, a disc that is heavy, a marker.
+    A rigid body: fixed to a rod (a payload, a marker), or a part by itself (a palm, a link).
+
+    It is one by itself if a joint or an end of a rod names it, or if it has a pose or frames.
 
     Parameters
     ----------
     mass : float
-        [kg].
+        > 0 if it is fixed to a rod [kg].
     at : float, optional
-        Arc length [m]; the end of the rod if left out.
+        If it is fixed to a rod, arc length; the end of the rod if left out [m].
     rod : str, optional
-        Name of its rod; may be left out where there is only one.
+        Name of the rod that it is fixed to; may be left out where there is only one.
     centre_of_mass : (3,) tuple
-        Seen from the rod's body frame there [m].
+        Seen from the rod's body frame there, or from its own frame [m].
     inertia : Inertia
-        About the centre of mass, along the axes of that body frame; none for a point mass.
+        About the centre of mass, along the axes of that frame; none for a point mass.
+    pose : Pose, optional
+        Of a body by itself at the start, seen from base_link; of no account if a joint or a single
+        rod carries it.
+    frames : mapping of str to Pose
+        Frames on a body by itself, where joints, rods or the tip can be.
 
     """
 
-    mass: float = number('kg', above=0.0)
+    mass: float = number('kg', least=0.0, default=0.0)
     at: Optional[float] = number('m', least=0.0, default=None)
     rod: Optional[str] = text('.+', 'the name of a rod', default=None)
     centre_of_mass: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
     inertia: Inertia = instance(Inertia, 'moments of inertia', default=Inertia(0.0, 0.0, 0.0))
+    pose: Optional[Pose] = instance(Pose, 'a pose', default=None)
+    frames: Mapping[str, Pose] = mapping(Pose, 'poses')
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mass == 0.0 and self.inertia.principal[2] > 0.0:
+            raise InvalidModel('mass', self.mass, 'a finite number > 0 [kg] with an inertia')
+
+    def check_mass(self, field: str) -> None:
+        """Raise unless it has a mass, as what a rod carries must have."""
+        if not self.mass > 0.0:
+            raise InvalidModel(field, self.mass, 'a finite number > 0 [kg] on a rod')
 
 
 @dataclass(frozen=True)
@@ -425,10 +462,33 @@ class Discs(Checked):
 
 @dataclass(frozen=True)
 class Tip(Checked):
-    """Where the tip frame is, seen from the end of a rod, or from the platform if there is one."""
+    """
+    The tip frame: at the end of a rod, on a body, or on the platform if there is one.
+
+    Parameters
+    ----------
+    offset : Pose
+        Of the tip, seen from what carries it.
+    rod : str, optional
+        Name of the rod that carries it; may be left out where there is only one.
+    on : str, optional
+        Name of the body that carries it instead of a rod.
+    frame : str, optional
+        Of that body, that the offset is seen from.
+
+    """
 
     offset: Pose = instance(Pose, 'a pose', default=Pose())
     rod: Optional[str] = text('.+', 'the name of a rod', default=None)
+    on: Optional[str] = text('.+', 'the name of a body', default=None)
+    frame: Optional[str] = text('.+', 'the name of a frame', default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.on is not None and self.rod is not None:
+            raise InvalidModel('on', self.on, 'left out where a rod is named, or no rod')
+        if self.on is None and self.frame is not None:
+            raise InvalidModel('frame', self.frame, 'left out without a body (on)')
 
 
 # --- Surroundings and numerics ------------------------------------------------------------------

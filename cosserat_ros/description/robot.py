@@ -22,28 +22,58 @@ from numpy.polynomial.legendre import leggauss
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import Checked, FARTHEST, instance, mapping, text, vector
 from ..description import documents as description
-from ..numerics.lie import exp_se3, inverse_se3, log_se3
+from ..numerics.lie import write_poses_between
+from .joints import BASE, drives_of, Joint, JointDrive, Mount, NamedJoint, RobotBase
 from .modes import StrainModes
+from .obstacles import ContactProperties, Obstacle
 from .parts import Body, Chamber, Discs, Drag, Leg, Platform, Pose, Tendon, TimeStepping, Tip
 from .rod import Rod, ROUNDING
 from .routing import Path
 
 STEEPEST = 1e3  # [-], of a tendon or chamber against its backbone: more is a mistake
 SHORTEST = 1e-6  # of its rod's length, that a tendon or chamber can be
+RESERVED = BASE, 'ground', 'platform', 'tip'  # names that no body can have
 
 
 @dataclass(frozen=True)
 class MountedRod(Rod):
-    """A rod, the pose of its base seen from base_link, and the drag of the air around it."""
+    """
+    A rod, what it stands on, what holds its tip, the drag of the air, and how it touches.
 
-    base: Pose = Pose()
+    Parameters
+    ----------
+    base : Mount
+        Where it begins: on base_link, if no body is named.
+    tip : Mount, optional
+        Where it ends, if its tip is held: a body at the tip of this rod alone is carried by it.
+    drag : Drag
+        Of the air around it.
+    contact : ContactProperties, optional
+        How it touches; without, it passes through obstacles.
+
+    """
+
+    base: Mount = Mount()
     drag: Drag = Drag()
+    tip: Optional[Mount] = None
+    contact: Optional[ContactProperties] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, kind, allowed in (('base', Pose, 'a pose'), ('drag', Drag, 'a drag')):
+        if type(self.base) is Pose:
+            object.__setattr__(self, 'base', Mount(self.base.position, self.base.roll_pitch_yaw))
+        for name, kind, allowed in (('base', Mount, 'a pose'), ('drag', Drag, 'a drag'),
+                                    ('tip', Mount | None, 'a pose on a body')):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidModel(name, getattr(self, name), allowed)
+        if self.contact is None:
+            return
+        if not isinstance(self.contact, ContactProperties):
+            raise InvalidModel('contact', self.contact, 'contact properties')
+        if max(self.contact.starts_at, self.contact.ends_at or 0.0) > (1.0 + ROUNDING) * (
+                self.length):
+            raise InvalidModel('contact', (self.contact.starts_at, self.contact.ends_at),
+                               f"within the rod's length, {self.length:g} [m]")
 
 
 class RodShape(NamedTuple):
@@ -66,10 +96,10 @@ class RodShape(NamedTuple):
         """
         k = np.clip(np.searchsorted(self.arc_lengths, s) - 1, 0, len(self.arc_lengths) - 2)
         start, end = self.arc_lengths[k], self.arc_lengths[k + 1]
-        fraction = (s - start) / (end - start)
-        return np.array([
-            self.poses[i] @ exp_se3(x * log_se3(inverse_se3(self.poses[i]) @ self.poses[i + 1]))
-            for i, x in zip(k, fraction, strict=True)]).reshape(-1, 4, 4)
+        poses = np.empty((len(k), 4, 4))
+        write_poses_between(
+            np.ascontiguousarray(self.poses), k, (s - start) / (end - start), poses)
+        return poses
 
 
 @dataclass(frozen=True)
@@ -83,20 +113,24 @@ class Robot(Checked):
         For people and logs.
     rods : mapping of str to MountedRod
         In the order of the file. A rod's name also names its frames.
-    base : Pose
-        Of base_link, seen from its parent frame.
+    base : RobotBase
+        Of base_link, seen from its parent frame; it may move.
     gravity : (3,) tuple
         Along the axes of the parent frame [m/s^2].
     tip : Tip
         The frame that tasks are set for.
     tendons, chambers, legs : mappings of str to Tendon, Chamber, Leg
         The actuators. The name of one is its joint's name.
+    joints : mapping of str to Joint
+        Between bodies. Those that are driven are actuators too.
     platform : Platform, optional
         What the legs carry.
     discs : mapping of str to Discs
         Sets of discs.
     bodies : mapping of str to Body
-        Rigid bodies that rods carry.
+        Rigid bodies: those that are fixed to rods, and those that joints and rods end on.
+    obstacles : mapping of str to Obstacle
+        What rods may touch, seen from base_link.
     modes : StrainModes
         How finely the rods are resolved.
     time : TimeStepping
@@ -107,7 +141,7 @@ class Robot(Checked):
     name: str = text(
         r'[A-Za-z][A-Za-z0-9_]{0,63}', 'a letter, then up to 63 letters, digits and underscores')
     rods: Mapping[str, MountedRod] = mapping(MountedRod, 'rods', least=1)
-    base: Pose = instance(Pose, 'a pose', default=Pose())
+    base: RobotBase = instance(Pose, 'a pose', default=RobotBase())
     gravity: tuple[float, float, float] = vector('m/s^2', default=(0.0, 0.0, -9.81))
     tip: Tip = instance(Tip, 'a tip', default=Tip())
     tendons: Mapping[str, Tendon] = mapping(Tendon, 'tendons')
@@ -116,19 +150,30 @@ class Robot(Checked):
     platform: Optional[Platform] = instance(Platform, 'a platform', default=None)
     discs: Mapping[str, Discs] = mapping(Discs, 'discs')
     bodies: Mapping[str, Body] = mapping(Body, 'bodies')
+    obstacles: Mapping[str, Obstacle] = mapping(Obstacle, 'obstacles')
+    joints: Mapping[str, Joint] = mapping(Joint, 'joints')
     modes: StrainModes = instance(StrainModes, 'strain modes', default=StrainModes())
     time: TimeStepping = instance(TimeStepping, 'a time step and a scheme', default=TimeStepping())
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if type(self.base) is Pose:
+            object.__setattr__(
+                self, 'base', RobotBase(self.base.position, self.base.roll_pitch_yaw))
+        self._check_bodies()
+        self._check_ends()
         self._check_names()
         self._check_tip()
         for name, discs in self.discs.items():
             rod = self._check_rod(f'discs.{name}', discs.rod)
             self._check_within(f'discs.{name}.at', rod, max(discs.at or (0.0,)))
-        for name, body in self.bodies.items():
+        for name, body in self.carried.items():
+            body.check_mass(f'bodies.{name}.mass')
             rod = self._check_rod(f'bodies.{name}', body.rod)
             self._check_within(f'bodies.{name}.at', rod, body.at)
+        for name, obstacle in self.obstacles.items():
+            if obstacle.body is not None and obstacle.body not in self.standing:
+                raise UnknownName(f'obstacles.{name}.body', obstacle.body, list(self.standing))
         for kind, routed in (('tendons', self.tendons), ('chambers', self.chambers)):
             for name, actuator in routed.items():
                 self._check_path(f'{kind}.{name}', name, actuator)
@@ -141,12 +186,64 @@ class Robot(Checked):
     def _check_names(self) -> None:
         """Raise if two actuators have the same name: they would be the same joint."""
         taken: dict[str, str] = {}
-        for kind in ('tendons', 'chambers', 'legs'):
-            for name in getattr(self, kind):
+        for kind in ('tendons', 'chambers', 'legs', 'joints'):
+            names = getattr(self, kind) if kind != 'joints' else self.drives
+            for name in names:
                 if name in taken:
                     raise InvalidModel(
                         f'{kind}.{name}', name, f'a name that is not among the {taken[name]}')
-            taken.update(dict.fromkeys(getattr(self, kind), kind))
+            taken.update(dict.fromkeys(names, kind))
+        for name in self.joints:
+            if name in self.bodies:
+                raise InvalidModel(f'joints.{name}', name, "a name that is no body's")
+
+    def _check_bodies(self) -> None:
+        """Raise if a body has the name of a frame of the robot, or is one by itself on a rod."""
+        for name in self.bodies:
+            if name in RESERVED or name in self.rods:
+                raise InvalidModel(f'bodies.{name}', name, 'another name than a frame or rod has')
+        for name, body in self.standing.items():
+            for key in ('rod', 'at'):
+                if getattr(body, key) is not None:
+                    raise InvalidModel(
+                        f'bodies.{name}.{key}', getattr(body, key), 'left out: it is a body by '
+                        'itself; a rod that carries it says so (rods.<name>.tip.on)')
+
+    def _check_ends(self) -> None:
+        """Raise unless joints and ends of rods are on bodies that are there."""
+        for name, joint in self.joints.items():
+            if joint.child == BASE:
+                raise InvalidModel(
+                    f'joints.{name}.child', BASE, 'a body; base_link can be the parent')
+            self._check_place(f'joints.{name}', 'parent', joint.parent, 'frame', joint.frame)
+            self._check_place(
+                f'joints.{name}', 'child', joint.child, 'child_frame', joint.child_frame)
+            if joint.parent == joint.child:
+                raise InvalidModel(
+                    f'joints.{name}.child', joint.child, 'another body than its parent')
+        legs = {leg.rod for leg in self.legs.values()}
+        for name, rod in self.rods.items():
+            self._check_place(f'rods.{name}.base', 'on', rod.base.on, 'frame', rod.base.frame)
+            if rod.tip is not None:
+                self._check_place(f'rods.{name}.tip', 'on', rod.tip.on, 'frame', rod.tip.frame)
+                if name in legs:
+                    raise InvalidModel(
+                        f'rods.{name}.tip', rod.tip.on, 'left out: a leg ends on the platform')
+                if rod.tip.on == rod.base.on and np.allclose(
+                        self.place(rod.tip), self.place(rod.base)):
+                    raise InvalidModel(
+                        f'rods.{name}.tip', rod.tip.on, 'another body or pose than its base has')
+
+    def _check_place(
+        self, owner: str, key: str, body: str, frame_key: str, frame: Optional[str],
+    ) -> None:
+        """Raise unless there is a body by itself, with this frame."""
+        known = [BASE, *self.bodies]
+        if body not in known:
+            raise UnknownName(f'{owner}.{key}', body, known)
+        frames = list(self.bodies[body].frames) if body != BASE else []
+        if frame is not None and frame not in frames:
+            raise UnknownName(f'{owner}.{frame_key}', frame, frames)
 
     def _check_tip(self) -> None:
         """Raise unless there is a platform if there are legs, and the tip is on it."""
@@ -154,10 +251,14 @@ class Robot(Checked):
             raise InvalidModel('platform', None, 'given where there are legs')
         if self.platform is not None and not self.legs:
             raise InvalidModel('legs', {}, 'at least one where there is a platform')
-        if self.platform is None:
+        if self.tip.on is not None:
+            self._check_place('tip', 'on', self.tip.on, 'frame', self.tip.frame)
+        if self.platform is None and self.tip.on is None:
             self._check_rod('tip', self.tip.rod)
-        elif self.tip.rod is not None:
-            raise InvalidModel('tip.rod', self.tip.rod, 'left out: the tip is on the platform')
+        for key in ('rod', 'on'):
+            if self.platform is not None and getattr(self.tip, key) is not None:
+                raise InvalidModel(
+                    f'tip.{key}', getattr(self.tip, key), 'left out: the tip is on the platform')
 
     def _check_rod(self, owner: str, name: Optional[str]) -> MountedRod:
         """Return the rod that a part refers to, or raise with the part's path."""
@@ -238,9 +339,50 @@ class Robot(Checked):
     # --- Its parts ------------------------------------------------------------------------------
 
     @cached_property
-    def actuators(self) -> Mapping[str, Union[Tendon, Chamber, Leg]]:
-        """All actuators by name: tendons, chambers, legs, each in the order of the file."""
-        return MappingProxyType({**self.tendons, **self.chambers, **self.legs})
+    def actuators(self) -> Mapping[str, Union[Tendon, Chamber, Leg, JointDrive]]:
+        """All actuators by name: tendons, chambers, legs, joints, in the order of the file."""
+        return MappingProxyType({**self.tendons, **self.chambers, **self.legs, **self.drives})
+
+    @cached_property
+    def drives(self) -> Mapping[str, JointDrive]:
+        """Actuators that drive joints, by name: those between bodies, then those of rods."""
+        return MappingProxyType(drives_of(self.moving))
+
+    @cached_property
+    def moving(self) -> Mapping[str, NamedJoint]:
+        """All joints, by the names that assemblies have for them, see `assembly.Places`."""
+        joints = {name: NamedJoint(name, joint) for name, joint in self.joints.items()}
+        for name, rod in self.rods.items():
+            for end, mount in (('base', rod.base), ('tip', rod.tip)):
+                if mount is not None and mount.joint is not None:
+                    joints[f'{name}.{end}'] = NamedJoint(f'{name}_{end}', mount.joint)
+        return MappingProxyType(joints)
+
+    @cached_property
+    def standing(self) -> Mapping[str, Body]:
+        """Bodies by themselves: those that joints or rods end on, or with a pose or frames."""
+        named = {end for joint in self.joints.values() for end in (joint.parent, joint.child)}
+        named |= {mount.on for rod in self.rods.values()
+                  for mount in (rod.base, rod.tip) if mount is not None}
+        return MappingProxyType({
+            name: body for name, body in self.bodies.items()
+            if name in named or name == self.tip.on or body.pose is not None or body.frames})
+
+    @cached_property
+    def carried(self) -> Mapping[str, Body]:
+        """Bodies that are fixed to rods."""
+        return MappingProxyType({
+            name: body for name, body in self.bodies.items() if name not in self.standing})
+
+    def place(self, mount: Mount) -> np.ndarray:
+        """Return the pose of a rod's end on the body that holds it, (4, 4) [m]."""
+        return self.on_body(mount.on, mount.frame, mount)
+
+    def on_body(self, body: str, frame: Optional[str], pose: Pose) -> np.ndarray:
+        """Return a pose, seen from a frame of a body, as seen from the body, (4, 4) [m]."""
+        if frame is None:
+            return pose.matrix()
+        return self.bodies[body].frames[frame].matrix() @ pose.matrix()
 
     def rod(self, name: Optional[str]) -> MountedRod:
         """Return the rod of this name, or the only one for None."""
@@ -271,7 +413,8 @@ class Robot(Checked):
         """
         Return the shape free of all loads, gravity too: what the rods are made as.
 
-        The legs of a platform may have to be bent to meet it; here they are not.
+        The legs of a platform may have to be bent to meet it; here they are not. A rod that stands
+        on a body is seen from there.
 
         Parameters
         ----------
@@ -283,7 +426,7 @@ class Robot(Checked):
         for name, rod in self.rods.items():
             s = np.linspace(0.0, rod.length, stations)
             shape[name] = RodShape(
-                s, rod.rest_poses(s, rod.base.matrix()), rod.rest_strain(s))
+                s, rod.rest_poses(s, self.place(rod.base)), rod.rest_strain(s))
         return shape
 
     def rest_position(self, name: str) -> float:
@@ -306,7 +449,9 @@ class Robot(Checked):
         return float((half[:, None] * weights).ravel() @ (path.area(s) * swept))
 
     def tip_pose(self, shape: Mapping[str, RodShape]) -> np.ndarray:
-        """Return the pose of the tip in base_link, (4, 4) [m]."""
+        """Return the pose of the tip in base_link, (4, 4) [m]; on no body but the platform."""
+        if self.tip.on is not None:
+            raise InvalidModel('tip.on', self.tip.on, 'left out: where bodies are is not known')
         carrier = (
             shape[self.rod_name(self.tip.rod)].poses[-1] if self.platform is None
             else self.platform_pose(shape))

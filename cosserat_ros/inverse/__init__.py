@@ -12,7 +12,8 @@ actuations that are equally good for the task; lam is that of Levenberg and Marq
 
 Tendons and chambers are driven by their efforts here, whatever they are told in the end: a tendon
 that is slack has no slope with its displacement, but one with its tension. Commands that are not
-efforts follow from shape and effort, and their limits are limits of the quadratic program.
+efforts follow from shape and effort, and their limits are limits of the quadratic program. Joints
+are driven by position or effort as they are told; one with a velocity drive stays where it is.
 
 Dry friction and chords are left out of this search. Where they act it goes on with them, linear
 near the last shape that was found, and in the end `Simulator.statics` tells what the commands do.

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..assembly.fronts import factorise, solve
+from ..assembly.equations import residual
 from ..assembly.tangent import differentiate
-from ..assembly.tree import residual
+from ..assembly.ties import factorise, solve
 from ..laws.actuators import lengths_and_gradients
 from ..numerics.arena import matrix, unowned, vector
 from ..numerics.kernels import call, inner, kernel, run
 from ..numerics.rotations import coefficients, rotate, tangent_and_slope
-from ..rod.kinematics import free_base, kinematics, turn_columns
+from ..rod.kinematics import base_of, state_of, turn_columns
 
 SOLVED, NOT_FINITE = -1, -2
 STATIC = 6  # variations of the motion of a frame
@@ -104,7 +104,7 @@ def station_motion(d, base, q, station, offset, wanted):
 
     """
     still = np.zeros(q.size)
-    x, n = kinematics(d, base, q, still, still), 0
+    x, n = state_of(d, base, q, still, still, None), 0
     psi = np.zeros((0, 3, 0))
     if wanted:
         n, psi = q.size, turn_columns(d, x)
@@ -151,7 +151,7 @@ def body_motion(R, y, offset, wanted):
         J (6, 6): of position and of rotation (world frame), with y.
 
     """
-    body = free_base(R, y, np.zeros(6), np.zeros(6))
+    body = base_of(R, y, np.zeros(6), np.zeros(6))
     n = 6 if wanted else 0
     J = np.zeros((6, n))
     c, T, slope = vector(8), matrix(3, 3), matrix(3, 3)

@@ -25,10 +25,12 @@ class Equilibria(RodsSolver):
         self._motion = np.empty((self.tree.links.kind.size, 18))
         self._linear_solves = Direct(linear_solves)
 
-    def count_turns_from(self, R: np.ndarray) -> None:
-        """Let the turn of a platform in z be counted from the attitude R (3, 3)."""
-        if self.platform_places.size:
-            self._attitude()[:] = R
+    def stand_as(self, other: RodsSolver, floats: np.ndarray) -> None:
+        """Let roots be where they are in another solver; hold what floats, at places in z."""
+        if self._roots.size:
+            self._put_roots(other._root_motions())
+        c = self.tree.coordinates
+        c.driven[floats], c.command[floats] = True, other.z[floats]
 
     def linear_solves(self, z: np.ndarray, fresh: bool, rows: np.ndarray) -> np.ndarray | None:
         """
@@ -62,5 +64,8 @@ class Equilibria(RodsSolver):
         return ending.now[0] if found else z, found
 
     def stiffness(self, z: np.ndarray) -> np.ndarray:
-        """Return the static tangent at z, (Z, Z)."""
-        return self.jacobian(z, self.still, self.still, 0.0, 0.0)[1]
+        """Return the static tangent at z, (Z, Z); what is at its limit yields."""
+        self.tree.laws.yields[0] = True
+        K = self.jacobian(z, self.still, self.still, 0.0, 0.0)[1]
+        self.tree.laws.yields[0] = False
+        return K

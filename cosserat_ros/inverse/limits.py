@@ -10,7 +10,8 @@ import numpy as np
 
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number
-from ..description.parts import Chamber, Leg, Tendon
+from ..description.joints import JointDrive
+from ..description.parts import Chamber, Tendon
 from ..laws.actuators import Drives
 from ..simulation.model import GAS_CONSTANT
 from .mechanics import Mechanics
@@ -31,8 +32,9 @@ class Limits:
     """
     Limits of the actuation u and of commands that are not efforts.
 
-    Tension, minus the pressure, or the length of a leg is u; displacements, volumes and amounts
-    of gas follow from u and the shape ('measured').
+    Tension, minus the pressure, the length of a leg, or position or effort of a joint is u; a
+    joint with a velocity drive stays where it is, and its command is 0. Displacements, volumes and
+    amounts of gas follow from u and the shape ('measured').
     """
 
     def __init__(self, mechanics: Mechanics, bounds: Mapping[str, Any] | None,
@@ -52,7 +54,9 @@ class Limits:
         measured = []
         for j, (actuator, (least, most)) in enumerate(
                 zip(mechanics.actuators, ranges)):
-            if actuator.command in ('tension', 'length'):
+            if j in mechanics.paced:
+                self.least[j] = self.most[j] = mechanics.rest_actuation[j]
+            elif actuator.command in ('tension', 'length') or isinstance(actuator, JointDrive):
                 self.least[j], self.most[j] = least, most
             elif actuator.command == 'pressure':
                 self.least[j], self.most[j] = -most, -least
@@ -76,6 +80,7 @@ class Limits:
         """Write commands as constant + by_length length + by_u u; gas has its own law."""
         mechanics, m = self.mechanics, len(self.mechanics.names)
         self.constant, self.by_length, self.by_u = np.zeros(m), np.zeros(m), np.ones(m)
+        self.by_u[mechanics.paced] = 0.0
         self.gas = [j for j, a in enumerate(mechanics.actuators) if a.command == 'amount']
         for j, actuator in enumerate(mechanics.actuators):
             if isinstance(actuator, Tendon) and actuator.command == 'displacement':
@@ -119,10 +124,9 @@ class Limits:
         drives = self.mechanics.described
         for j, name in enumerate(self.mechanics.names):
             actuator = self.mechanics.actuators[j]
-            if not isinstance(actuator, Leg):
+            if isinstance(actuator, Tendon | Chamber):
                 drives.command[self.mechanics.rod[j], self.mechanics.slot[j]] = (
-                    self.model.told(name, actuator, actuator.command, commands[name])
-                    - (self.mechanics.excess[j] if actuator.command == 'displacement' else 0.0))
+                    self.model.told(name, actuator, actuator.command, commands[name]))
         return drives
 
     def linearise(

@@ -10,9 +10,9 @@ import numpy as np
 from ..analysis.stability import stability
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number
+from ..description.joints import JointDrive
 from ..description.robot import Robot
-from ..numerics.lie import exp_so3
-from ..simulation.simulator import SETTLED as SETTLED_LAWS, Simulator
+from ..simulation.simulator import Simulator
 from .answers import Answers, Start
 from .compiled import Station
 from .limits import Limits
@@ -23,12 +23,12 @@ from .task import Target, Task
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
 MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
-VERIFIED = SETTLED_LAWS  # the same with dry friction or chords: as exact as statics is
-PASSES = 20         # most shapes near which friction and chords are taken as linear
+VERIFIED = 1e-7     # the same after statics, where laws remember
 MISSED = 'best effort: a target is out of reach, or was not found'
 FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
 SAME = 1e-6         # strain between equilibria that are one
+ASIDE, OTHERS = 'aside ', 4   # further starts of a robot whose joints are held, and how many
 KICKS = 2.0, -2.0, 4.0, -4.0  # strain along the way to fall, from where it may fall elsewhere
 
 
@@ -36,8 +36,8 @@ class Result(NamedTuple):
     """
     What was found; commands are within all limits in any case.
 
-    Where dry friction or chords act, errors are those of `Simulator.statics` with the commands,
-    from the simulator's state and what it remembers.
+    Where dry friction acts, errors are those of `Simulator.statics` with the commands, from the
+    simulator's state and what it remembers.
     """
 
     commands: dict[str, float]       # of all actuators, as described
@@ -48,7 +48,7 @@ class Result(NamedTuple):
     iterations: int
     message: str                     # why not; empty if converged and met
     z: np.ndarray                    # unknowns of the equilibrium, see `assembly.tree`
-    R: np.ndarray                    # attitude that the turn of a platform in z is counted from
+    R: np.ndarray                    # attitude that turns in z are counted from, see `RodsSolver`
 
 
 class InverseStatics:
@@ -85,7 +85,7 @@ class InverseStatics:
             raise InvalidModel('robot', self.sim.robot.name, 'one that has a stiffness at rest')
         strain = np.abs(linear[1]) * mechanics.scale
         scale = 1.0 / np.maximum(strain.max(axis=1), 1e-300)
-        kinds = [type(a) for a in mechanics.actuators]
+        kinds = [a.unit if isinstance(a, JointDrive) else type(a) for a in mechanics.actuators]
         kind = np.array([
             np.mean([x for x, other in zip(scale, kinds) if other is kind])
             for kind in kinds])
@@ -117,10 +117,31 @@ class InverseStatics:
             return answer
         if start == 'rest':
             return self._rest()
+        if start.startswith(ASIDE):
+            return self._aside(int(start[len(ASIDE):]))
         z, u, R = self._present()
         self.mechanics.stand(R)
         z, stands = self.mechanics.equilibrium(z, u)  # it may move
         return (z, u, R) if stands else self._rest()
+
+    def _aside(self, seed: int) -> Start:
+        """
+        Return some equilibrium with joints anywhere within their limits, and the robot bent.
+
+        A straight arm that turns about itself does not see where its joint would bring it.
+        """
+        z, u, R = self._rest()
+        mechanics, rng = self.mechanics, np.random.default_rng(seed)
+        limits = Limits(mechanics, None, self._sizes.scale)
+        low, high = (np.maximum(limits.least, u - 0.5 * self._sizes.scale),
+                     np.minimum(limits.most, u + 0.5 * self._sizes.scale))
+        low[mechanics.held], high[mechanics.held] = (
+            np.where(np.isfinite(limit), limit, own)[mechanics.held]
+            for limit, own in ((limits.least, low), (limits.most, high)))
+        aside = rng.uniform(low, high)
+        mechanics.stand(R)
+        there, stands = mechanics.equilibrium(z, aside)
+        return (there, aside, R) if stands else (z, u, R)
 
     def _fallen(self, unstable: Start) -> Iterator[Start]:
         """Yield stable equilibria of the same actuation, found by kicks from an unstable one."""
@@ -170,22 +191,21 @@ class InverseStatics:
         task = Task(self.sim, targets, self.length, self._stations)
         limits = Limits(self.mechanics, bounds, self._sizes.scale)
         self.mechanics.take()
-        found, u = self._search(task, limits, goal, start, damping)
-        if not self.sim.settles:
+        found = self._search(task, limits, goal, start, damping)
+        if not self.sim.solver.remembers:
             return found
         before = self.sim.snapshot()
         try:
-            return self._verified(task, self._under_laws(task, limits, goal, damping, found, u))
+            return self._verified(task, found)
         finally:
             self.sim.go_to(before)
-            self.mechanics.take_laws(None)
 
     def _search(
         self, task: Task, limits: Limits, goal: str, start: str, damping: float,
-    ) -> tuple[Result, np.ndarray]:
-        """Return the best that is found without friction and chords, and u."""
+    ) -> Result:
+        """Return the best that is found."""
         best, iterations, falls = None, 0, False
-        for way in _ways(start, damping):
+        for way in _ways(start, damping, bool(self.mechanics.held.size)):
             if way.search == 'keep' and not falls:
                 continue
             result, u = self._attempt(
@@ -195,7 +215,7 @@ class InverseStatics:
                 best = result, u
             if result.met:
                 self._answers.add(task, (result.z, u, result.R))
-                return result._replace(iterations=iterations), u
+                return result._replace(iterations=iterations)
             falls = falls or result.message == FALLS
         assert best is not None
         if best[0].message == FALLS:
@@ -204,8 +224,8 @@ class InverseStatics:
                 iterations += result.iterations
                 if result.met:
                     self._answers.add(task, (result.z, u, result.R))
-                    return result._replace(iterations=iterations), u
-            return best[0]._replace(iterations=iterations), best[1]
+                    return result._replace(iterations=iterations)
+            return best[0]._replace(iterations=iterations)
         calm = self._attempt(task, limits, goal, max(damping, SLUGGISH),
                              (best[0].z, best[1], best[0].R), 'descend')
         iterations += calm[0].iterations
@@ -213,33 +233,7 @@ class InverseStatics:
             best = calm
         if best[0].converged:
             self._answers.add(task, (best[0].z, best[1], best[0].R))
-        return best[0]._replace(iterations=iterations), best[1]
-
-    def _under_laws(
-        self, task: Task, limits: Limits, goal: str, damping: float, found: Result, u: np.ndarray,
-    ) -> Result:
-        """
-        Return what is found with friction and chords, from what was found without.
-
-        They are linear near a shape, as in `Simulator.statics`, and taken anew for each shape that
-        is found with them.
-        """
-        start = found, u
-        for how, least in (('approach', damping), ('descend', max(damping, SLUGGISH))):
-            if how == 'approach' and damping >= SLUGGISH:
-                continue
-            (found, u), z = start, start[0].z
-            for tried in range(PASSES):
-                self.mechanics.take_laws(z)
-                done = found.iterations
-                found, u = self._attempt(task, limits, goal, least, (found.z, u, found.R), how)
-                found = found._replace(iterations=done + found.iterations)
-                if self.mechanics.strain(found.z - z) < SAME:
-                    break
-                z = z + (1.0 if tried < PASSES // 4 else 0.5) * (found.z - z)  # else in circles
-            if found.met:
-                break
-        return found
+        return best[0]._replace(iterations=iterations)
 
     def _verified(self, task: Task, found: Result) -> Result:
         """Return what the commands do: by statics, from the present state and memory."""
@@ -301,10 +295,7 @@ class InverseStatics:
             message = FALLS
         elif not converged:
             message = 'ran out of steps' if not met else 'met, but effort may not be the least'
-        R, turn = search.R, self.mechanics.solver.platform_places[3:]
-        if turn.size:
-            R, z = exp_so3(z[turn]) @ R, z.copy()
-            z[turn] = 0.0
+        z, R = self.mechanics.solver.recentred(z, search.R)
         return Result(commands, bool(converged and stands), met, distances, angles,
                       search.iterations, message, z, R)
 
@@ -323,10 +314,12 @@ class Way(NamedTuple):
     search: str  # 'approach' the targets, 'descend', or 'keep' the actuation where it need not be
 
 
-def _ways(start: str, damping: float) -> list[Way]:
+def _ways(start: str, damping: float, joints: bool) -> list[Way]:
     """Return what to try, 'keep' only where an equilibrium was found that is not stable."""
     ways = [Way(origin, search) for origin in (start, 'rest')
             for search in ('approach', 'keep', 'descend')]
+    if joints:
+        ways += [Way(f'{ASIDE}{k}', 'descend') for k in range(OTHERS)]
     return [way for way in dict.fromkeys(ways) if damping < SLUGGISH or way.search == 'descend']
 
 

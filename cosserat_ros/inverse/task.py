@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..analysis.sensitivity import link_changes
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number, check_vector, FARTHEST
-from ..description.parts import Pose
 from ..numerics.kernels import Direct
 from ..numerics.lie import inverse_left_tangent_so3, log_so3
 from ..rod.stations import Stations
+from ..simulation.builder import body_name
+from ..simulation.joints import motion_at, pose_of
 from ..simulation.simulator import Simulator
 from .compiled import body_motion, Station, station_motion
 
@@ -29,8 +30,9 @@ class Target(NamedTuple):
     """
     Where one station of the robot should be, seen from base_link.
 
-    The station is the tip of the description, with its offset, if neither `rod` nor `at` is
-    given; else the rod's body frame at arc length `at` [m], its end if left out.
+    The station is the tip of the description, with its offset, if neither `rod`, `at` nor `body`
+    is given; else the frame of a body, or the rod's body frame at arc length `at` [m], its end if
+    left out.
     """
 
     position: Any                            # (3,) [m]
@@ -39,6 +41,7 @@ class Target(NamedTuple):
     at: float | None = None
     weight: float = 1.0                      # against other targets [-]
     orientation_weight: float | None = None  # length that a radian counts as; the robot's [m]
+    body: str | None = None
 
 
 class _Aim(NamedTuple):
@@ -46,7 +49,8 @@ class _Aim(NamedTuple):
 
     position: np.ndarray
     rotation: np.ndarray | None
-    rod: int                  # -1: the platform
+    rod: int                  # -1: the platform, or a body
+    body: str | None
     station: Station | None
     at: float                 # its arc length [m]
     offset: np.ndarray        # (4, 4) from the station to the frame that is aimed
@@ -63,11 +67,11 @@ class Task:
         if not isinstance(targets, Sequence) or not targets:
             raise InvalidModel('targets', targets, 'a list of at least one target')
         self.sim, self.length, self.stations = sim, length, stations
-        self.offset = _matrix(sim.robot.tip.offset)
+        self.offset, self._base = sim.model.tip_offset, sim.base.pose()
         self.aims = [self._aim(f'targets[{i}]', target) for i, target in enumerate(targets)]
         # What is aimed, and where it should be: lengths over that of the robot, and rotations.
         self.stations_aimed = tuple(
-            (aim.rod, aim.at, aim.rotation is None) for aim in self.aims)
+            (aim.rod, aim.at, aim.body, aim.rotation is None) for aim in self.aims)
         self.goal = np.concatenate([
             part.ravel() for aim in self.aims for part in (aim.position / length, aim.rotation)
             if part is not None])
@@ -78,6 +82,8 @@ class Task:
         position = np.array(check_vector(
             f'{field}.position', target.position, 3, least=-FARTHEST, most=FARTHEST, unit='m'))
         rotation = _checked_rotation(f'{field}.rotation', target.rotation)
+        position = self._base[:3, :3] @ position + self._base[:3, 3]
+        rotation = None if rotation is None else self._base[:3, :3] @ rotation
         weight = check_number(f'{field}.weight', target.weight, least=0.0, most=HEAVIEST)
         radian = self.length
         if target.orientation_weight is not None:
@@ -86,17 +92,30 @@ class Task:
                 unit='m')
         weights = weight / self.length * np.repeat([1.0, radian], 3)
         robot, model = self.sim.robot, self.sim.model
+        if target.body is not None:
+            name = self._body(field, target)
+            return _Aim(position, rotation, -1, name, None, 0.0, HERE, weights)
         if target.rod is None and target.at is None:
-            offset = self.offset
-            if robot.platform is not None:
-                return _Aim(position, rotation, -1, None, 0.0, offset, weights)
+            offset, on = self.offset, robot.tip.on
+            if robot.platform is not None or on is not None:
+                body = None if on is None else body_name(robot, on)
+                return _Aim(position, rotation, -1, body, None, 0.0, offset, weights)
             name = robot.rod_name(robot.tip.rod)
         else:
             name, offset = self._rod(field, target.rod), HERE
         i, end = model.names.index(name), robot.rods[name].length
         s = end if target.at is None else check_number(
             f'{field}.at', target.at, least=0.0, most=end, unit='m')
-        return _Aim(position, rotation, i, self._station(i, s), s, offset, weights)
+        return _Aim(position, rotation, i, None, self._station(i, s), s, offset, weights)
+
+    def _body(self, field: str, target: Target) -> str:
+        """Return the assembly's name of a body that is aimed."""
+        known = list(self.sim.robot.standing)
+        if target.body not in known:
+            raise UnknownName(f'{field}.body', target.body, known)
+        if target.rod is not None or target.at is not None:
+            raise InvalidModel(f'{field}.rod', target.rod, 'left out where a body is named')
+        return target.body
 
     def _station(self, rod: int, s: float) -> Station:
         """Return what is known of an arc length [m]; the last `MOST_STATIONS` are kept."""
@@ -121,6 +140,8 @@ class Task:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return position, rotation and, if wanted, motion with z (6, unknowns) of an aim."""
         solver, J = self.sim.solver, np.zeros((6, z.size if wanted else 0))
+        if aim.body is not None or (aim.station is not None and not solver.bases_stand):
+            return self._pose_on_the_move(aim, z, R, wanted)
         if aim.station is None:
             at = solver.platform_places
             p, R, own = _body_motion(R, z[at], aim.offset, wanted)
@@ -131,6 +152,35 @@ class Task:
         if wanted:
             J[:, at] = own
         return p, R, J
+
+    def _pose_on_the_move(
+        self, aim: _Aim, z: np.ndarray, R: np.ndarray, wanted: bool,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the same of an aim on a body, or on a rod that stands on one."""
+        solver, J = self.sim.solver, np.zeros((6, z.size if wanted else 0))
+        kept = solver.attitude
+        solver.count_turns_from(R)
+        if aim.station is None:
+            assert aim.body is not None
+            frame, still = solver.places.bodies[aim.body], np.zeros(z.size)
+            solver.residual(z, still, still)
+            link = frame.link
+            g = pose_of(motion_at(solver, frame)) @ aim.offset
+            p, turned, at, own = g[:3, 3], g[:3, :3], [], J[:, :0]
+        else:
+            base, at = solver.base_at(aim.rod, z, np.zeros(z.size)), solver.q_places[aim.rod]
+            first = solver.places.rods[solver.names_of_rods[aim.rod]][0]
+            link = int(solver.tree.links.parent[first])
+            p, turned, own = _station_motion(
+                solver.rods[aim.rod], base, z[at], aim.station, aim.offset, wanted)
+        if wanted:
+            arm = p - solver.work.end.p[link]
+            with solver.let_go():
+                J = -link_changes(solver, z, link, arm).T
+            J[:, ~solver.moves] = 0.0
+            J[:, at] = own
+        solver.count_turns_from(kept)
+        return p, turned, J
 
     def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Return weighted errors, stacked; R as in `Result`."""
@@ -173,11 +223,6 @@ def _errors(aim: _Aim, p: np.ndarray, R: np.ndarray) -> list[np.ndarray]:
 
 def _stacked(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-@lru_cache(maxsize=8)
-def _matrix(pose: Pose) -> np.ndarray:
-    return np.ascontiguousarray(pose.matrix())
 
 
 def _checked_rotation(field: str, rotation: Any) -> np.ndarray | None:

@@ -14,7 +14,7 @@ not conjugate to that force where the path is not normal to the sections, and wo
 nothing in a cycle.
 
 Both are sums over the nodes of densities of the local strain: what an actuator does to the rod is
-an internal stress ``S = -sum lambda dl/dxi``, and `lambda` is counted positive where it shortens l
+an internal stress ``S = sum lambda dl/dxi``, and `lambda` is counted positive where it shortens l
 (tension, or minus the pressure).
 """
 
@@ -76,6 +76,12 @@ def given_efforts(efforts: np.ndarray) -> Drives:
     return Drives(
         np.full(m, EFFORT), command, np.zeros(m),
         np.zeros(m, dtype=np.bool_), np.zeros(m), np.zeros(m), np.ones(m))
+
+
+def path_lengths(a: Paths, xi: np.ndarray) -> np.ndarray:
+    """Return the weighted lengths of tendons at nodes of strain xi (N, 6), (m, N) [m]."""
+    c = xi[:, :3] + np.cross(xi[:, 3:], a.r) + a.r_s
+    return a.weight * np.linalg.norm(c, axis=2)
 
 
 @inner
@@ -144,14 +150,16 @@ def add_curvature(a, effort, xi, H):
     """
     Add the second derivative of ``sum effort l`` with the strain at each node to H (N, 6, 6).
 
+    Efforts (m, N) are those at the nodes.
+
     With c^ = c / |c|: ``d(c^) = (1 - c^ c^T) / |c| (dv + du x r)``; volumes are linear in strain.
     """
     c, row = vector(3), matrix(3, 6)
     for i in range(a.weight.shape[0]):
-        if a.flat[i] or effort[i] == 0.0:
+        if a.flat[i]:
             continue
         for k in range(xi.shape[0]):
-            weight = a.weight[i, k] * effort[i]
+            weight = a.weight[i, k] * effort[i, k]
             if weight == 0.0:
                 continue
             size = path_tangent(a, i, k, xi[k], c)

@@ -16,7 +16,8 @@ pressure would hold the force G, sliding by d from where the bristle is free giv
 ``G d / presliding``. What it gives is remembered from step to step. Where the pressure falls the
 bristle keeps its bend, where it grows it keeps its force: either way energy is lost, never won.
 
-Damping is Till 2019, section 5.2.1: ``f = beta tau |u| nu`` at the sliding speed nu.
+Damping is Till 2019, section 5.2.1: ``tau_s = beta tau |u| nu`` at the sliding speed nu, over a
+node ``exp(beta a nu)``.
 """
 
 from __future__ import annotations
@@ -25,86 +26,101 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..numerics.kernels import inner, kernel
+
 STEEPEST = 5.0  # mu times the angle at one node, more than which counts as this
 AT_LIMIT = 1e-9  # part of what a bristle can hold, by which it is at its limit
+SLIDING, FORCE, LIMIT = 0, 1, 2  # rows of what is remembered of a tendon
+ANGLE, SPEED, TOTAL, BY_TENSION, BY_SLIDING, BY_ANGLE, BY_SPEED = range(7)  # rows of `along`
+ROWS = 7
 
 
-class Memory(NamedTuple):
-    """Of dry friction at the last instant: between tendon and channel, at N nodes."""
+class TendonFriction(NamedTuple):
+    """The friction of one tendon."""
 
-    sliding: np.ndarray  # (N,) length of the tendon beyond each node [m]
-    force: np.ndarray    # (N,) by which the tension grows there [N]
-    limit: np.ndarray    # (N,) force that the pressure could hold [N]
-
-
-class Law(NamedTuple):
-    """Dry friction at an instant, and its slopes."""
-
-    force: np.ndarray       # (N,) [N]
-    limit: np.ndarray       # (N,) [N]
-    by_sliding: np.ndarray  # (N, N) [N/m]
-    by_angle: np.ndarray    # (N, N) [N/rad]
-    by_tension: np.ndarray  # (N,) with the tension before the first node [-]
+    actuator: int      # which it is on its rod
+    viscous: float     # beta [s/m]
+    dry: float         # mu [-]
+    presliding: float  # sliding at which a bristle slips [m]
 
 
-def dry_friction(
-    last: Memory, sliding: np.ndarray, angle: np.ndarray, tension: float, coefficient: float,
-    presliding: float, yields: bool = False,
-) -> Law:
+class Frictions(NamedTuple):
+    """The friction of many tendons, for kernels."""
+
+    rod: np.ndarray         # (T,) int64
+    actuator: np.ndarray    # (T,) int64
+    viscous: np.ndarray     # (T,) [s/m]
+    dry: np.ndarray         # (T,) [-]
+    presliding: np.ndarray  # (T,) [m]
+    memory: np.ndarray      # (T,) int64, where what is remembered begins, (3, N)
+    first: np.ndarray       # (T,) int64, where its nodes begin among those of all of them
+    rest: np.ndarray        # length beyond each node of rods at rest [m]
+
+
+@inner
+def rub(a, t, last, now, tension, yields, along, regime):
     """
-    Return dry friction along a tendon, from its motor's side on.
+    Write friction along a tendon, from its motor's side on, and its slopes.
 
     Parameters
     ----------
-    last : Memory
-    sliding : (N,) array
-        Length of the tendon beyond each node [m].
-    angle : (N,) array
-        By which it bends at each node, >= 0 [rad].
+    a : Frictions
+    t : int
+        Which tendon.
+    last : (3, N) float64
+        What is remembered: sliding [m], dry friction [N], what the pressure could hold [N].
+    now : (3, N) float64
+        The same at the present, of which the sliding is given; the rest is overwritten.
     tension : float
         Before the first node, >= 0 [N].
-    coefficient, presliding : float
-        mu [-], and the sliding at which a bristle slips [m].
     yields : bool
         Whether a bristle that is at its limit slips on, or sticks: it does either, by the way it
         is pushed, and the slopes are those of the one.
+    along : (7, N) float64
+        Of each node, the angle by which the tendon bends there, >= 0 [rad], and the speed at which
+        it slides [m/s]; overwritten are the force by which the tension grows [N], and its slopes
+        with the tension before the node, sliding, angle and speed.
+    regime : (N,) float64
+        Overwritten: 0 where it sticks, -1 or 1 where it slips in or out.
 
     """
-    N = sliding.size
-    force, limit = np.zeros(N), np.zeros(N)
-    by_sliding, by_angle = np.zeros((N, N)), np.zeros((N, N))
-    tension_by_sliding, tension_by_angle = np.zeros(N), np.zeros(N)
-    by_first, tension_by_first = np.zeros(N), 1.0
     edge = -AT_LIMIT if yields else AT_LIMIT
-    for k in range(N):
-        a = min(coefficient * angle[k], STEEPEST)
-        least, most = np.expm1(-a) * tension, np.expm1(a) * tension
-        limit[k] = a * tension
-        kept, bend = left_of(last, k, limit[k])
-        bend += (sliding[k] - last.sliding[k]) / presliding
-        force[k] = kept + limit[k] / presliding * (sliding[k] - last.sliding[k])
-        by_tension, slope = a * bend, tension * bend
-        if force[k] < least - edge * limit[k]:
-            force[k], by_tension, slope = least, np.expm1(-a), -np.exp(-a) * tension
-        elif force[k] > most + edge * limit[k]:
-            force[k], by_tension, slope = most, np.expm1(a), np.exp(a) * tension
-        else:
-            by_sliding[k, k] = limit[k] / presliding
-        by_angle[k, k] = coefficient * slope if a < STEEPEST else 0.0
-        by_sliding[k] += by_tension * tension_by_sliding
-        by_angle[k] += by_tension * tension_by_angle
-        by_first[k] = by_tension * tension_by_first
-        tension += force[k]
-        tension_by_sliding += by_sliding[k]
-        tension_by_angle += by_angle[k]
-        tension_by_first += by_first[k]
-    return Law(force, limit, by_sliding, by_angle, by_first)
+    for k in range(now.shape[1]):
+        steepness = min(a.dry[t] * along[ANGLE, k], STEEPEST)
+        limit = steepness * tension
+        now[LIMIT, k] = limit
+        slid = (now[SLIDING, k] - last[SLIDING, k]) / a.presliding[t]
+        kept, bend = last[FORCE, k], 0.0
+        if limit < last[LIMIT, k]:
+            bend = last[FORCE, k] / last[LIMIT, k]
+            kept = limit * bend
+        force, by_sliding = kept + limit * slid, limit / a.presliding[t]
+        by_tension, slope = steepness * (bend + slid), tension * (bend + slid)
+        less, more, regime[k] = np.expm1(-steepness), np.expm1(steepness), 0.0
+        if force < less * tension - edge * limit:
+            force, by_sliding, by_tension, slope = (
+                less * tension, 0.0, less, -(1.0 + less) * tension)
+            regime[k] = -1.0
+        elif force > more * tension + edge * limit:
+            force, by_sliding, by_tension, slope = (
+                more * tension, 0.0, more, (1.0 + more) * tension)
+            regime[k] = 1.0
+        now[FORCE, k] = force
+        by_angle = a.dry[t] * slope if steepness < STEEPEST else 0.0
+        # Damping acts on the tension that dry friction leaves.
+        damping = a.viscous[t] * along[ANGLE, k] * along[SPEED, k]
+        held = abs(damping) > STEEPEST
+        grows = np.expm1(min(max(damping, -STEEPEST), STEEPEST))
+        slope = 0.0 if held else (1.0 + grows) * (tension + force) * a.viscous[t]
+        along[TOTAL, k] = force + grows * (tension + force)
+        along[BY_TENSION, k] = by_tension + grows * (1.0 + by_tension)
+        along[BY_SLIDING, k] = (1.0 + grows) * by_sliding
+        along[BY_ANGLE, k] = (1.0 + grows) * by_angle + slope * along[SPEED, k]
+        along[BY_SPEED, k] = slope * along[ANGLE, k]
+        tension += along[TOTAL, k]
 
 
-def left_of(last: Memory, k: int, limit: float) -> tuple[float, float]:
-    """Return what is left of a remembered force [N], and its slope with the limit [-]."""
-    if limit < last.limit[k]:
-        bend = last.force[k] / last.limit[k]
-        return limit * bend, bend
-    return last.force[k], 0.0
-
+@kernel
+def friction_along(a, t, last, now, tension, yields, along, regime):
+    """Do what `rub` does, for calls from Python."""
+    rub(a, t, last, now, tension, yields, along, regime)

@@ -3,11 +3,7 @@ Tendons that run straight in space from the hole of one disc to that of the next
 
 Its length is a function of the discs' poses, ``l = sum |P_{i+1} - P_i|`` with the holes at
 ``P_i = p_i + R_i r_i``: not a sum over nodes of densities of the local strain, as those of
-`laws.actuators` are. The equations of the rod therefore keep the tendon that is straight in the
-section's frame, whose length differs by a part of order ``(angle between discs)^2``, and here is
-what is missing: stress and stiffness, and the excess of length, each found for the present shape
-and corrected from solve to solve until it is that of the shape that was found. The length, its
-gradient and its second derivative are exact; what converges is that of the chords, to rounding.
+`laws.actuators` are, and it couples all of a rod's coordinates.
 
 With c_i the unit vector from hole i to the next, and f_i = c_{i-1} - c_i how the length grows with
 the place of hole i:
@@ -24,23 +20,35 @@ the last sum is that of f(y) . d2y. For two turns before y, psi_a and later in t
 so that one matrix S, summed from the tip down to b, stands for all that is beyond it; the axial
 vector of S - S^T is M, the moment sum y x f. What is left is the second derivative with the
 exponent o of one exponential, ``T^T S^T T + d(T^T M)/do``, and what turns do to the strains v.
+
+All tendons of a rod share one chain of rotations, with a station at each of their holes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from ..description.modes import StrainModes
 from ..description.rod import Rod
-from ..numerics.arena import matrix, vector
-from ..numerics.kernels import Direct, inner, kernel
-from ..numerics.rotations import add, add_cross, cross, rotate, rotate_back, tangent_and_slope
+from ..numerics.arena import Arena, arena, empty, matrix, unowned, vector, zeros
+from ..numerics.kernels import address, Direct, inner, kernel, remote, run
+from ..numerics.references import reference
+from ..numerics.rotations import (
+    add,
+    add_cross,
+    coefficients,
+    cross,
+    exponential,
+    multiply,
+    rotate,
+    rotate_back,
+    tangent_and_slope,
+    tangent_times,
+)
 from ..rod.discretisation import Discretisation, resample
-from ..rod.kinematics import Base, kinematics, turn_columns
-
-BASE = Base(np.eye(3), *np.zeros((5, 3)))  # lengths do not depend on where the rod stands
 
 
 class Functional(NamedTuple):
@@ -51,124 +59,276 @@ class Functional(NamedTuple):
     hessian: np.ndarray   # (n, n)
 
 
+class Chords(NamedTuple):
+    """The tendons of a rod that are straight in space, for kernels."""
+
+    w: np.ndarray          # (N,) quadrature weights [m]
+    rest: np.ndarray       # (N, 3) strain v at rest
+    Phi: np.ndarray        # (N, n) value of each mode at each node
+    rest_turn: np.ndarray  # (M, 3) exponents of the rest strain [rad]
+    turn: np.ndarray       # (M, n) exponents of each mode, along the axis of its component
+    place: np.ndarray      # (K, 3) of each hole in its section, body frame [m]
+    component: np.ndarray  # (n,) int64, component of strain of each mode
+    station: np.ndarray    # (N,) int64, exponentials before each node
+    at: np.ndarray         # (K,) int64, exponentials before each hole; tendon by tendon
+    order: np.ndarray      # (K,) int64, holes from the base to the tip
+    tendon: np.ndarray     # (K,) int64, which actuator of the rod a hole belongs to
+    begin: np.ndarray      # (M,) int64, first coordinate that an exponential depends on
+    end: np.ndarray        # (M,) int64, and where they end
+
+
+class ChordState(NamedTuple):
+    """Where the holes are, and what leads there."""
+
+    Rc: np.ndarray     # (M + 1, 3, 3) rotation after each exponential
+    Omega: np.ndarray  # (M, 3) exponents [rad]
+    c: np.ndarray      # (M, 8) coefficients of the exponentials
+    t: np.ndarray      # (N, 3) R v
+    P: np.ndarray      # (K, 3) holes [m]
+    arm: np.ndarray    # (K, 3) from the backbone to the holes [m]
+    f: np.ndarray      # (K, 3) force on the holes [N]
+
+
 class Holes(NamedTuple):
     """What a tendon runs through, in order."""
 
-    at: np.ndarray     # (K,) int64, which end of an element; 0 is the base
-    place: np.ndarray  # (K, 3) in the section, body frame [m]
+    s: np.ndarray      # (K,) arc lengths, increasing [m]
+    place: np.ndarray  # (K, 3) in the sections, body frame [m]
 
 
-class Chords:
+def chords_of(
+    rod: Rod, modes: StrainModes, d: Discretisation, tendons: Mapping[int, Holes],
+) -> Chords:
     """
-    One tendon through holes.
+    Return the chords of tendons along a rod.
 
     Parameters
     ----------
     rod, modes, d
         The rod, and how it is resolved.
-    knots : (K,) array
-        Arc lengths of the holes, increasing [m].
-    holes : (K, 3) array
-        Where they are in the sections, body frame [m].
+    tendons : mapping of int to Holes
+        By their numbers among the rod's actuators.
 
     """
-
-    def __init__(
-        self, rod: Rod, modes: StrainModes, d: Discretisation, knots: np.ndarray,
-        holes: np.ndarray,
-    ) -> None:
-        nodes = 3 + max(1, modes.nodes_per_element // (len(knots) - 1))  # more on longer spans
-        self.d = resample(rod, modes, d, np.concatenate([[0.0], knots]), nodes)
-        at = np.array([np.argmin(np.abs(self.d.breaks - s)) for s in knots])
-        self._holes = Holes(at, np.ascontiguousarray(holes, dtype=float))
-
-    def at(self, q: np.ndarray) -> Functional:
-        """Return length and derivatives where the rod has these amplitudes (n,)."""
-        return Functional(*_chord_length(self.d, BASE, np.ascontiguousarray(q), self._holes))
-
-
-# --- Kernels -------------------------------------------------------------------------------------
-
-@kernel
-def chord_length(d, base, q, holes):
-    """
-    Return the length of a tendon that is straight from hole to hole, gradient and Hessian.
-
-    Parameters
-    ----------
-    d : Discretisation
-    base : Base
-        At rest.
-    q : (n,) float64
-    holes : Holes
-
-    """
-    n, K = q.size, holes.at.size
-    still = np.zeros(n)
-    x = kinematics(d, base, q, still, still)
-    psi = turn_columns(d, x)
-    P, arm, dP = np.empty((K, 3)), np.empty((K, 3)), np.zeros((K, 3, n))
-    _place_holes(d, base, x, psi, holes, P, arm, dP)
-    length, gradient, half, f = 0.0, np.zeros(n), np.zeros((n, n)), np.zeros((K, 3))
-    for i in range(K - 1):
-        length += _add_chord(P[i], P[i + 1], dP[i], dP[i + 1], f[i], f[i + 1], gradient, half)
-    _add_turns(d, x, psi, holes, arm, f, half)
-    H = np.empty((n, n))
-    for b in range(n):
-        for c in range(n):
-            H[b, c] = half[b, c] + half[c, b]
-    return length, gradient, H
+    knots = np.unique(np.concatenate([holes.s for holes in tendons.values()]))
+    nodes = 2 + max(1, modes.nodes_per_element // max(len(knots) - 1, 1))  # more on longer spans
+    fine = resample(rod, modes, d, np.concatenate([[0.0], knots]), nodes)
+    stations = np.concatenate([[0], fine.end_station])
+    at = np.concatenate([
+        stations[np.argmin(np.abs(fine.breaks - holes.s[:, None]), axis=1)]
+        for holes in tendons.values()])
+    per_element = sum(modes.counts)
+    middle = 0.5 * (fine.breaks[1:] + fine.breaks[:-1])
+    begin = per_element * np.repeat(
+        np.searchsorted(d.breaks, middle) - 1, len(fine.turn) // len(middle))
+    return Chords(*map(np.ascontiguousarray, (
+        fine.w, fine.rest_strain[:, :3], fine.Phi, fine.rest_turn, fine.turn,
+        np.concatenate([np.asarray(holes.place, dtype=float) for holes in tendons.values()]),
+        fine.component, fine.station, at, np.argsort(at, kind='stable'),
+        np.repeat(list(tendons), [len(holes.s) for holes in tendons.values()]),
+        begin, begin + per_element)))
 
 
-_chord_length = Direct(chord_length)
+def chord_size(a: Chords) -> int:
+    """Return how much room the kernels below need."""
+    (N, n), M, K = a.Phi.shape, len(a.turn), len(a.at)
+    return (20 * M + 9) + 3 * N + 9 * K + 3 * n * (M + 1 + K + 3) + n * n
+
+
+# --- Length and force ----------------------------------------------------------------------------
+
+@inner
+def state_of_chords(a, room):
+    """Return a state in an arena, to be written by `stretch_chords`."""
+    N, M, K = a.w.size, a.turn.shape[0], a.at.size
+    return ChordState(
+        empty(room, (M + 1, 3, 3)), empty(room, (M, 3)), empty(room, (M, 8)), empty(room, (N, 3)),
+        empty(room, (K, 3)), empty(room, (K, 3)), empty(room, (K, 3)))
 
 
 @inner
-def _place_holes(d, base, x, psi, holes, P, arm, dP):
-    """Write holes P and their arms R r (K, 3), and add the variation of P to dP (K, 3, n)."""
-    m, n = d.s.size // d.W.shape[0], psi.shape[2]
-    dp, k = np.zeros((3, n)), 0
-    for i in range(holes.at.size):
-        a = holes.at[i]
-        e = d.end_station[a - 1] if a > 0 else 0
-        rotate(x.Rc[e], holes.place[i], arm[i])
+def stretch_chords(a, q, effort, length, x):
+    """Write lengths of tendons by their efforts' numbers, the holes and the forces on them."""
+    _turn(a, q, x)
+    _place(a, q, x)
+    for i in range(a.at.size):
+        length[a.tendon[i]] = 0.0
         for j in range(3):
-            P[i, j] = arm[i, j] + (x.p_end[a - 1, j] if a > 0 else base.p[j])
-        while k < a * m:
-            _add_node(d, k, x.Rc[d.station[k]], x.t[k], psi[d.station[k]], dp)
+            x.f[i, j] = 0.0
+    c = vector(3)
+    for i in range(1, a.at.size):
+        if a.tendon[i] != a.tendon[i - 1]:
+            continue
+        size, pull = _chord(x.P[i - 1], x.P[i], c), effort[a.tendon[i]]
+        length[a.tendon[i]] += size
+        for j in range(3):
+            x.f[i - 1, j] -= pull * c[j]
+            x.f[i, j] += pull * c[j]
+
+
+@inner
+def _chord(start, end, c):
+    """Write the unit vector from one hole to the next; return the distance."""
+    square = 0.0
+    for j in range(3):
+        c[j] = end[j] - start[j]
+        square += c[j] ** 2
+    size = np.sqrt(square)
+    for j in range(3):
+        c[j] /= size
+    return size
+
+
+@inner
+def _turn(a, q, x):
+    """Write rotations along the chain."""
+    X, Rc = matrix(3, 3), x.Rc
+    for i in range(3):
+        for j in range(3):
+            Rc[0, i, j] = 1.0 if i == j else 0.0  # lengths do not depend on where the rod stands
+    for e in range(a.turn.shape[0]):
+        o, c = x.Omega[e], x.c[e]
+        for i in range(3):
+            o[i] = a.rest_turn[e, i]
+        for k in range(a.begin[e], a.end[e]):
+            if a.component[k] >= 3:
+                o[a.component[k] - 3] += a.turn[e, k] * q[k]
+        coefficients(o, c)
+        exponential(o, c, X)
+        multiply(Rc[e], X, Rc[e + 1])
+
+
+@inner
+def _place(a, q, x):
+    """Write t at the nodes, and where the holes are."""
+    v, p, k = vector(3), vector(3), 0
+    p[0], p[1], p[2] = 0.0, 0.0, 0.0
+    for place in range(a.order.size):
+        i = a.order[place]
+        while k < a.w.size and a.station[k] < a.at[i]:
+            for j in range(3):
+                v[j] = a.rest[k, j]
+            for c in range(a.begin[a.station[k] - 1], a.end[a.station[k] - 1]):
+                if a.component[c] < 3:
+                    v[a.component[c]] += a.Phi[k, c] * q[c]
+            rotate(x.Rc[a.station[k]], v, x.t[k])
+            for j in range(3):
+                p[j] += a.w[k] * x.t[k, j]
+            k += 1
+        rotate(x.Rc[a.at[i]], a.place[i], x.arm[i])
+        for j in range(3):
+            x.P[i, j] = p[j] + x.arm[i, j]
+
+
+@inner
+def add_chord_force(a, x, Q):
+    """Add the work of the forces on the holes with each coordinate to Q (n,)."""
+    M, total, y, m = vector(3), vector(3), vector(3), vector(3)
+    for j in range(3):
+        M[j], total[j] = 0.0, 0.0
+    last, k = a.order.size - 1, a.w.size - 1
+    for e in range(a.turn.shape[0], 0, -1):  # stations, down from the tip
+        while last >= 0 and a.at[a.order[last]] == e:
+            i = a.order[last]
+            cross(x.arm[i], x.f[i], y)
+            for j in range(3):
+                M[j] += y[j]
+                total[j] += x.f[i, j]
+            last -= 1
+        if k >= 0 and a.station[k] == e:
+            cross(x.t[k], total, y)
+            for j in range(3):
+                M[j] += a.w[k] * y[j]
+            rotate_back(x.Rc[e], total, y)
+            for c in range(a.begin[e - 1], a.end[e - 1]):
+                if a.component[c] < 3:
+                    Q[c] += a.w[k] * a.Phi[k, c] * y[a.component[c]]
+            k -= 1
+        rotate_back(x.Rc[e - 1], M, y)
+        tangent_times(x.Omega[e - 1], x.c[e - 1], -1.0, y, m)
+        for c in range(a.begin[e - 1], a.end[e - 1]):
+            if a.component[c] >= 3:
+                Q[c] += a.turn[e - 1, c] * m[a.component[c] - 3]
+
+
+# --- Derivatives ---------------------------------------------------------------------------------
+
+@inner
+def add_chord_columns(a, effort, x, gradient, H, room):
+    """
+    Add gradients of lengths to `gradient` (A, n), and the derivative of the force to H (n, n).
+
+    x is that of `stretch_chords`. Rows of the gradient are those of the rod's actuators.
+    """
+    n, K, M = H.shape[0], a.at.size, a.turn.shape[0]
+    psi, dP, half = empty(room, (M + 1, 3, n)), zeros(room, (K, 3, n)), zeros(room, (n, n))
+    _turn_columns(a, x, psi)
+    _place_columns(a, x, psi, dP, room)
+    across, c = empty(room, (3, n)), vector(3)
+    for i in range(1, K):
+        if a.tendon[i] == a.tendon[i - 1]:
+            size = _chord(x.P[i - 1], x.P[i], c)
+            _add_chord(dP[i - 1], dP[i], c, effort[a.tendon[i]] / size, across,
+                       gradient[a.tendon[i]], half)
+    _add_turns(a, x, psi, half, across)
+    for b in range(n):
+        for j in range(n):
+            H[b, j] += half[b, j] + half[j, b]
+
+
+@inner
+def _turn_columns(a, x, psi):
+    """Write the turns of all stations with each coordinate, (M + 1, 3, n)."""
+    n, T, D, none = psi.shape[2], matrix(3, 3), matrix(3, 3), vector(3)
+    none[0], none[1], none[2] = 0.0, 0.0, 0.0
+    A = matrix(3, 3)
+    for i in range(3):
+        for c in range(n):
+            psi[0, i, c] = 0.0
+    for e in range(a.turn.shape[0]):
+        R = x.Rc[e]
+        tangent_and_slope(x.Omega[e], x.c[e], none, T, D)
+        multiply(R, T, A)
+        for i in range(3):
+            for c in range(n):
+                psi[e + 1, i, c] = psi[e, i, c]
+        for c in range(a.begin[e], a.end[e]):
+            j = a.component[c] - 3
+            for i in range(3 if j >= 0 else 0):
+                psi[e + 1, i, c] += a.turn[e, c] * A[i, j]
+
+
+@inner
+def _place_columns(a, x, psi, dP, room):
+    """Add the variation of the holes to dP (K, 3, n)."""
+    dp, k = zeros(room, (3, psi.shape[2])), 0
+    for place in range(a.order.size):
+        i = a.order[place]
+        while k < a.w.size and a.station[k] < a.at[i]:
+            _add_node(a, k, x.Rc[a.station[k]], x.t[k], psi[a.station[k]], dp)
             k += 1
         add(dp, dP[i], 1.0)
-        add_cross(arm[i], psi[e], dP[i], -1.0)
+        add_cross(x.arm[i], psi[a.at[i]], dP[i], -1.0)
 
 
 @inner
-def _add_node(d, k, R, t, psi, dp):
+def _add_node(a, k, R, t, psi, dp):
     """Add the variation of w t at node k to dp (3, n)."""
     y = vector(3)
     for i in range(3):
-        y[i] = d.w[k] * t[i]
+        y[i] = a.w[k] * t[i]
     add_cross(y, psi, dp, -1.0)
-    for c in range(dp.shape[1]):
-        j, weight = d.component[c], d.w[k] * d.Phi[k, c]
+    for c in range(a.begin[a.station[k] - 1], a.end[a.station[k] - 1]):
+        j, weight = a.component[c], a.w[k] * a.Phi[k, c]
         if j < 3 and weight != 0.0:
             for i in range(3):
                 dp[i, c] += weight * R[i, j]
 
 
 @inner
-def _add_chord(start, end, dstart, dend, f_start, f_end, gradient, half):
-    """Return the length of one chord; add its forces, its gradient and half its curvature."""
-    n, c = gradient.size, vector(3)
-    size = 0.0
-    for i in range(3):
-        c[i] = end[i] - start[i]
-        size += c[i] ** 2
-    size = np.sqrt(size)
-    for i in range(3):
-        c[i] /= size
-        f_start[i] -= c[i]
-        f_end[i] += c[i]
-    across = np.empty((3, n))
+def _add_chord(dstart, dend, c, pull, across, gradient, half):
+    """Add the gradient of one chord along c, and half its curvature times `pull`."""
+    n = gradient.size
     for b in range(n):
         along = 0.0
         for i in range(3):
@@ -177,35 +337,36 @@ def _add_chord(start, end, dstart, dend, f_start, f_end, gradient, half):
         gradient[b] += along
         for i in range(3):
             across[i, b] -= along * c[i]
-    for b in range(n):
-        for i in range(3):
-            weight = 0.5 * across[i, b] / size
-            for j in range(n):
-                half[b, j] += weight * across[i, j]
-    return size
+    for b in range(n if pull != 0.0 else 0):
+        x, y, z = pull * across[0, b], pull * across[1, b], pull * across[2, b]
+        for j in range(b):  # each pair once
+            half[b, j] += x * across[0, j] + y * across[1, j] + z * across[2, j]
+        half[b, b] += 0.5 * (x * across[0, b] + y * across[1, b] + z * across[2, b])
 
 
 @inner
-def _add_turns(d, x, psi, holes, arm, f, half):
+def _add_turns(a, x, psi, half, V):
     """Add half of sum f . d2P to `half` (n, n): each pair of variations once, in either order."""
-    S, total, y = np.zeros((3, 3)), np.zeros(3), vector(3)  # total: f of all holes beyond
-    V = np.empty((3, psi.shape[2]))
-    i, a, k = holes.at.size - 1, d.end_station.size, d.s.size - 1
-    for e in range(d.turn.shape[0], 0, -1):  # stations, down from the tip
-        if a > 0 and d.end_station[a - 1] == e:
-            if i >= 0 and holes.at[i] == a:
-                for j in range(3):
-                    total[j] += f[i, j]
-                _add_arm(f[i], arm[i], S)
-                i -= 1
-            a -= 1
-        if k >= 0 and d.station[k] == e:
+    S, total, y = matrix(3, 3), vector(3), vector(3)  # total: f of all holes beyond
+    for i in range(3):
+        total[i] = 0.0
+        for j in range(3):
+            S[i, j] = 0.0
+    last, k = a.order.size - 1, a.w.size - 1
+    for e in range(a.turn.shape[0], 0, -1):  # stations, down from the tip
+        while last >= 0 and a.at[a.order[last]] == e:
+            i = a.order[last]
             for j in range(3):
-                y[j] = d.w[k] * x.t[k, j]
+                total[j] += x.f[i, j]
+            _add_arm(x.f[i], x.arm[i], S)
+            last -= 1
+        if k >= 0 and a.station[k] == e:
+            for j in range(3):
+                y[j] = a.w[k] * x.t[k, j]
             _add_arm(total, y, S)
-            _add_stretch(d, k, x.Rc[e], total, psi[e], half)
+            _add_stretch(a, k, x.Rc[e], total, psi[e], half)
             k -= 1
-        _add_exponential(d, e - 1, x, S, psi[e - 1], V, half)
+        _add_exponential(a, e - 1, x, S, psi[e - 1], V, half)
 
 
 @inner
@@ -219,11 +380,11 @@ def _add_arm(f, y, S):
 
 
 @inner
-def _add_stretch(d, k, R, f, psi, half):
+def _add_stretch(a, k, R, f, psi, half):
     """Add what turns before node k do to its own strains v: f . (psi x w R dv)."""
     z = vector(3)
-    for b in range(half.shape[0]):
-        j, weight = d.component[b], d.w[k] * d.Phi[k, b]
+    for b in range(a.begin[a.station[k] - 1], a.end[a.station[k] - 1]):
+        j, weight = a.component[b], a.w[k] * a.Phi[k, b]
         if j < 3 and weight != 0.0:
             cross(R[:, j], f, z)
             for c in range(half.shape[1]):
@@ -231,7 +392,7 @@ def _add_stretch(d, k, R, f, psi, half):
 
 
 @inner
-def _add_exponential(d, e, x, S, psi, V, half):
+def _add_exponential(a, e, x, S, psi, V, half):
     """Add pairs of exponential e with turns before it, psi (3, n), and with itself; V is room."""
     n, across, own = half.shape[0], matrix(3, 3), matrix(3, 3)
     _exponential_slopes(x.Rc[e], x.Omega[e], x.c[e], S, across, own)
@@ -239,16 +400,14 @@ def _add_exponential(d, e, x, S, psi, V, half):
         for c in range(n):
             V[i, c] = (across[i, 0] * psi[0, c] + across[i, 1] * psi[1, c]
                        + across[i, 2] * psi[2, c])
-    for b in range(n):
-        i, weight = d.component[b] - 3, d.turn[e, b]
-        if i < 0 or weight == 0.0:
-            continue
-        for c in range(n):
-            half[b, c] += weight * V[i, c]
-        for c in range(n):
-            j = d.component[c] - 3
-            if j >= 0:
-                half[b, c] += 0.5 * weight * d.turn[e, c] * own[i, j]
+        for c in range(a.begin[e], a.end[e]):
+            if a.component[c] >= 3:
+                V[i, c] += 0.5 * a.turn[e, c] * own[i, a.component[c] - 3]
+    for b in range(a.begin[e], a.end[e]):
+        i, weight = a.component[b] - 3, a.turn[e, b]
+        if i >= 0 and weight != 0.0:
+            for c in range(n):
+                half[b, c] += weight * V[i, c]
 
 
 @inner
@@ -273,22 +432,64 @@ def _exponential_slopes(R, o, coefficients, S, across, own):
                          - D[i, j])
 
 
-# --- Straight in the section's frame -------------------------------------------------------------
+# --- For other kernels, by address ---------------------------------------------------------------
 
-def section_length(d: Discretisation, r: np.ndarray, r_s: np.ndarray, weight: np.ndarray,
-                   q: np.ndarray) -> Functional:
-    """Return the same of a path in the section's frame, see :mod:`cosserat_ros.laws.actuators`."""
-    xi = d.rest_strain.copy()
-    np.add.at(xi.T, d.component, (d.Phi * q).T)
-    c = xi[:, :3] + np.cross(xi[:, 3:], r) + r_s
-    size = np.linalg.norm(c, axis=1)
-    # dc = dv + du x r, in the columns of the modes
-    unit = np.concatenate([np.tile(np.eye(3), (len(r), 1, 1)),
-                           np.cross(np.eye(3)[None], r[:, None])], axis=1)   # (N, 6, 3)
-    dc = unit[:, d.component] * d.Phi[:, :, None]                             # (N, n, 3)
-    along = np.einsum('knj,kj->kn', dc, c / size[:, None])
-    return Functional(
-        float(weight @ size), weight @ along,
-        np.einsum('k,knj,kmj->nm', weight / size, dc, dc)
-        - np.einsum('k,kn,km->nm', weight / size, along, along))
+@unowned
+@remote
+def pull_chords(a, q, effort, length, Q, room):
+    """Write the lengths of tendons by their numbers, and add their force to Q (n,)."""
+    x = state_of_chords(a, room)
+    stretch_chords(a, q, effort, length, x)
+    add_chord_force(a, x, Q)
 
+
+@unowned
+@remote
+def couple_chords(a, q, effort, length, gradient, H, room):
+    """Do the same, and add gradients to `gradient` (A, n), and the slope of the force to H."""
+    x = state_of_chords(a, room)
+    stretch_chords(a, q, effort, length, x)
+    add_chord_columns(a, effort, x, gradient, H, room)
+
+
+@kernel
+def measure_chords(address, a, q, effort, length, gradient, H, room):
+    """Do what `couple_chords` at an address does, for calls from Python."""
+    room.used[0] = 0
+    run(couple_chords, address, (a, q, effort, length, gradient, H, room))
+
+
+class ChordLengths:
+    """The lengths of a rod's tendons that are straight in space, as functions of its shape."""
+
+    _measure = Direct(measure_chords)
+    _address: int | None = None
+
+    def __init__(self, chords: Chords) -> None:
+        self.chords = reference(chords)
+        self._room: Arena = reference(arena(chord_size(chords) + 64))
+        self.tendons = np.unique(chords.tendon)  # their numbers among the rod's actuators
+        self._actuators = int(self.tendons[-1]) + 1
+
+    def at(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return lengths (A,) [m] and gradients (A, n); 0 of actuators without chords."""
+        length, gradient, _ = self._measured(q, np.zeros(self._actuators))
+        return length, gradient
+
+    def of(self, tendon: int, q: np.ndarray) -> Functional:
+        """Return length, gradient and Hessian of one tendon."""
+        length, gradient, H = self._measured(q, np.eye(self._actuators)[tendon])
+        return Functional(float(length[tendon]), gradient[tendon], H)
+
+    def _measured(
+        self, q: np.ndarray, effort: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n = q.size
+        length, gradient = np.zeros(self._actuators), np.zeros((self._actuators, n))
+        H = np.zeros((n, n))
+        arguments = (self.chords, np.ascontiguousarray(q, dtype=float), effort, length, gradient,
+                     H, self._room)
+        if ChordLengths._address is None:
+            ChordLengths._address = address(couple_chords, *arguments)
+        self._measure(ChordLengths._address, *arguments)
+        return length, gradient, H

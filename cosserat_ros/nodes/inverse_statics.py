@@ -1,7 +1,7 @@
 """
 Ask a running simulator how to bring its tip somewhere.
 
-``ros2 run cosserat_ros inverse_statics 0.05 0 0.22 --send``
+``cosserat inverse-statics 0.05 0 0.22 --send``
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def send(client: Client, commands: list[float]) -> str:
 def command_line() -> OneLineParser:
     """Return what may be given on the command line."""
     parser = make_parser(
-        'inverse_statics', "Actuation that brings the tip of a running simulator's robot to a "
+        'inverse-statics', "Actuation that brings the tip of a running simulator's robot to a "
         'place, at rest. Without --send the robot does not move.')
     for axis in 'xyz':
         parser.add_argument(axis, type=finite, help='where the tip is to be, in base_link [m]')
@@ -92,4 +92,4 @@ def command_line() -> OneLineParser:
 
 def main(args: Optional[list[str]] = None) -> int:
     """Run the client."""
-    return run_client(command_line(), ask_inverse_statics, args)
+    return run_client('inverse_statics_client', command_line(), ask_inverse_statics, args)

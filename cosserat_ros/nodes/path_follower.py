@@ -24,7 +24,7 @@ from ..checks.errors import CosseratError, InvalidModel
 from ..checks.fields import check_vector
 from ..control.resolved_rate import ResolvedRate, SwingDamper
 from ..control.tip_path import eased_time, SHAPES, TipPath
-from ..msg import RobotInfo, SolverStatus
+from ..msg import ActuatorCommand, RobotInfo, SolverStatus
 from ..srv import Linearize, SolveInverseStatics
 from .common.checked_messages import check_robot
 from .common.complaints import Complaints
@@ -152,6 +152,9 @@ class PathFollower(Node):
         check_robot(robot)
         if not robot.actuators:
             raise InvalidModel('actuators', [], 'given: nothing else leads a tip')
+        paced = [one.name for one in robot.actuators if one.mode == ActuatorCommand.VELOCITY]
+        if paced:
+            raise InvalidModel('actuators', paced, 'told positions or efforts, not velocities')
         spans = [slider_range(one, robot.length) for one in robot.actuators]
         self._robot = robot
         self._path = TipPath(

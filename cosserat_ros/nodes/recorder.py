@@ -20,6 +20,7 @@ from rclpy.exceptions import NameValidationException
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ..checks.errors import CosseratError
@@ -41,6 +42,12 @@ DEPTH = 1000  # messages of a topic that may wait to be written
 LOOK = 0.1  # [s] between looks for new topics
 SAVE = 1.0  # [s] between writes to the disk: what a killed recorder loses at most
 SHARED = '/tf', '/tf_static', '/clock', '/diagnostics'  # recorded whoever publishes them
+INPUTS = {  # what a simulator listens to, by its name: heard from the start, whoever will say it
+    '{}/commands': 'std_msgs/msg/Float64MultiArray',
+    'joint_commands': 'sensor_msgs/msg/JointState',
+    '{}/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+    '{}/wrench': 'geometry_msgs/msg/WrenchStamped',
+}
 UNWANTED = '/rosout', '/parameter_events'  # of every node, and not about the robot
 
 
@@ -66,14 +73,20 @@ class Recorder(Node):
             raise CannotRecord(f'cannot record into {path}: {error.strerror or error}') from error
         self.failed = False
         self._known: dict[str, Any] = {}  # topic: its subscription, or none where it has no type
+        self._begun: set[str] = set()     # topics that the file has
         steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
         self.create_timer(LOOK, self._look, clock=steady)
         self.create_timer(SAVE, self._save, clock=steady)
 
     def start(self) -> bool:
-        """Say where the recording goes."""
-        self.get_logger().info(f'recording into {self._recording.path}')
+        """Listen to what the robot will be told, and say where the recording goes."""
+        for name, kind in INPUTS.items():
+            topic = expand_topic_name(
+                name.format(self._value('simulator')), self.get_name(), self.get_namespace())
+            if not self._wanted or topic in self._wanted:
+                self._listen(topic, kind, QoSProfile(depth=DEPTH))
         self._look()
+        self.get_logger().info(f'recording into {self._recording.path}')
         return True
 
     def close(self) -> bool:
@@ -90,9 +103,10 @@ class Recorder(Node):
         self.get_logger().info(
             f'recorded {sum(counts.values())} messages of {len(counts)} topics into '
             f'{self._recording.path}')
-        silent = sorted(set(self._wanted) - {topic for topic, n in counts.items() if n})
+        silent = sorted({*self._wanted, *self._known} - {t for t, n in counts.items() if n})
         if silent:
-            self.get_logger().warning(f'nothing came on {", ".join(silent)}')
+            tell = self.get_logger().warning if self._wanted else self.get_logger().info
+            tell(f'nothing came on {", ".join(silent)}')
         return True
 
     def _value(self, name: str) -> Any:
@@ -117,21 +131,32 @@ class Recorder(Node):
             publishers = self.get_publishers_info_by_topic(topic)
             if not publishers:
                 continue
-            qos = matching_qos(publishers, DEPTH)
-            if topic not in self._known:
-                try:
-                    with self._writing():
-                        self._recording.add(topic, kind, publishers)
-                except UnknownType as error:
-                    self._known[topic] = None
-                    self.get_logger().warning(f'{topic} is not recorded: {error}')
-            elif self._known[topic] is None or same_service(qos, self._known[topic]):
+            if self._known.get(topic, self) is None:  # has a type that is not installed
                 continue
-            else:
+            if not self._begin(topic, kind, publishers):
+                continue
+            qos, known = matching_qos(publishers, DEPTH), self._known.get(topic)
+            if known is not None and not same_service(qos, known):
                 self.destroy_subscription(self._known.pop(topic))
             if topic not in self._known:
-                self._known[topic] = self.create_subscription(
-                    message_class(kind), topic, self._keep(topic), qos, raw=True)
+                self._listen(topic, kind, qos)
+
+    def _listen(self, topic: str, kind: str, qos: QoSProfile) -> None:
+        self._known[topic] = self.create_subscription(
+            message_class(kind), topic, self._keep(topic, kind), qos, raw=True)
+
+    def _begin(self, topic: str, kind: str, endpoints: list) -> bool:
+        """Begin a topic in the file, unless it has it; tell whether it does then."""
+        if topic not in self._begun:
+            try:
+                with self._writing():
+                    self._recording.add(topic, kind, endpoints)
+            except UnknownType as error:
+                self._known[topic] = None
+                self.get_logger().warning(f'{topic} is not recorded: {error}')
+                return False
+            self._begun.add(topic)
+        return True
 
     def _topics(self) -> dict[str, str]:
         """Return those that exist and are wanted, with their types."""
@@ -148,14 +173,19 @@ class Recorder(Node):
         return {name: kinds[0] for name, kinds in self.get_topic_names_and_types()
                 if name in wanted}
 
-    def _keep(self, topic: str) -> Callable[[bytes, Any], None]:
+    def _keep(self, topic: str, kind: str) -> Callable[[bytes, Any], None]:
         simulated = self._value('use_sim_time')
 
         def keep(data: bytes, info: Any) -> None:
             came = (self.get_clock().now().nanoseconds if simulated
                     else info['received_timestamp'])  # which may be a while ago
-            with self._writing():
-                self._recording.write(topic, came, data)
+            # Who said it may not be known yet, or no more: then as we listen to it.
+            said = topic in self._begun or self._begin(
+                topic, kind, self.get_publishers_info_by_topic(topic)
+                or self.get_subscriptions_info_by_topic(topic))
+            if said:
+                with self._writing():
+                    self._recording.write(topic, came, data)
         return keep
 
     def _save(self) -> None:

@@ -22,6 +22,7 @@ from rclpy.timer import Timer
 from ..checks.errors import InvalidModel, UnknownName
 from ..description.robot import load
 from ..simulation import simulator
+from ..simulation.demonstration import demonstration
 from .common.parameters import declare, Parameter
 from .common.process import run
 from .common.threads import describe
@@ -49,6 +50,8 @@ PARAMETERS = (
               range=(1.0, 10000.0), or_zero=True),
     Parameter('publish_clock', False,
               'publish simulated time on /clock, and stamp all messages with it'),
+    Parameter('demonstrate', False,
+              'move by itself, within the limits of the actuators, until commanded or reset'),
     Parameter('autostart', True, 'configure and activate without being asked'),
     Parameter('time_scale', 1.0, 'simulated seconds per second; 0: as fast as possible [-]',
               range=(1e-3, 1000.0), or_zero=True, live=True),
@@ -127,6 +130,9 @@ class Simulator(LifecycleNode):
             self._report)
         self._stepper = Stepper(
             sim, step, self.get_clock(), own_time, self._publishing.loop.wake, self._report)
+        if self._value('demonstrate'):
+            self._stepper.demonstrate(demonstration(
+                robot, {name: sim.rest_command(name) for name in robot.actuators}))
         self._apply_parameters([])
         self._commands = CommandTopics(
             self, robot, frames, self._stepper, lambda: self._active)

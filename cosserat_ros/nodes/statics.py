@@ -1,7 +1,7 @@
 """
 Ask a running simulator for a static equilibrium.
 
-``ros2 run cosserat_ros statics tendon_1=3 tendon_2=1``
+``cosserat statics tendon_1=3 tendon_2=1``
 """
 
 from __future__ import annotations
@@ -46,4 +46,4 @@ def command_line() -> OneLineParser:
 
 def main(args: Optional[list[str]] = None) -> int:
     """Run the client."""
-    return run_client(command_line(), ask_statics, args)
+    return run_client('statics_client', command_line(), ask_statics, args)

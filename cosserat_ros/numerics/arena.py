@@ -20,6 +20,7 @@ from numba.np.arrayobj import make_array, populate_array
 import numpy as np
 
 from .kernels import DISABLED
+from .references import read_field, ReferenceType
 
 F = TypeVar('F', bound=Callable)
 
@@ -150,7 +151,7 @@ def _zeros(room, shape):
 @type_callable(zeros)
 def _type_of_taken(context):
     def typed(room, shape):
-        if isinstance(room, types.NamedTuple):
+        if isinstance(room, types.NamedTuple | ReferenceType):
             return types.Array(types.float64, len(shape), 'C')
         return None
 
@@ -158,11 +159,13 @@ def _type_of_taken(context):
 
 
 @lower_builtin(empty, types.NamedTuple, types.BaseTuple)
+@lower_builtin(empty, ReferenceType, types.BaseTuple)
 def _take(context, builder, signature, values):
     return _taken(context, builder, signature, values)[0]
 
 
 @lower_builtin(zeros, types.NamedTuple, types.BaseTuple)
+@lower_builtin(zeros, ReferenceType, types.BaseTuple)
 def _take_zeros(context, builder, signature, values):
     result, data, size = _taken(context, builder, signature, values)
     cgutils.memset(builder, data, builder.mul(size, context.get_constant(types.intp, 8)), 0)
@@ -171,17 +174,21 @@ def _take_zeros(context, builder, signature, values):
 
 def _taken(context: Any, builder: Any, signature: Any, values: Any) -> tuple[Any, Any, Any]:
     """Return the next array of an arena, with where it begins and how many numbers it has."""
+    room_type, room = signature.args[0], values[0]
+    fields: Any = room_type.fields if isinstance(room_type, ReferenceType) else room_type
     data, used = (
-        make_array(kind)(context, builder, builder.extract_value(values[0], i))
-        for i, kind in enumerate(signature.args[0].types))
+        make_array(kind)(context, builder, (
+            builder.extract_value(room, i) if fields is room_type else
+            read_field(context, builder, room_type, room, name)))
+        for i, (name, kind) in enumerate(zip(fields.fields, fields.types)))
     shape = cgutils.unpack_tuple(builder, values[1])
     size = context.get_constant(types.intp, 1)
     for n in shape:
         size = builder.mul(size, n)
     first = builder.load(used.data)
     beyond = builder.add(first, size)
-    room = builder.extract_value(data.shape, 0)
-    with builder.if_then(builder.icmp_signed('>', beyond, room), likely=False):
+    most = builder.extract_value(data.shape, 0)
+    with builder.if_then(builder.icmp_signed('>', beyond, most), likely=False):
         context.call_conv.return_user_exc(builder, MemoryError, ('arena too small',))
     builder.store(beyond, used.data)
     begin = builder.gep(data.data, [first])

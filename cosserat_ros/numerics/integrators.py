@@ -94,7 +94,7 @@ class BackwardEuler(_Stepping):
 @dataclass(frozen=True)
 class BDFAlpha(_Stepping):
     """
-    Two-step family of second order (Till 2019, section 2.3).
+    Two-step family of second order (Till 2019, section 2.2).
 
     ``(1 + alpha) q_t - alpha q_t,1`` = BDF2 plus alpha dt times the second difference. alpha = 0
     is BDF2, -1/2 the trapezoidal rule, -0.2 the paper's choice between.

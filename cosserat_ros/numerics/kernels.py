@@ -3,7 +3,7 @@ The compiler of the numerics: ``@kernel`` is numba's ``njit`` with this library'
 
 Compiled code is cached on disk. numba's own cache looks only at the file of the function it
 loads, so that an edit of a callee in another file would go unseen; here the cache key is the
-source of every module that has kernels.
+source of every module that has kernels, and of this one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,27 @@ import numba
 import numba.extending
 
 F = TypeVar('F', bound=Callable)
+# Of modules that have kernels, structures that kernels get, or parts of the compiler.
+MARKS = (b'\n@kernel', b'\n@inner', b'\n@merged', b'\n@remote', b'(NamedTuple)', b'intrinsic',
+         b'CompilerBase')
 DISABLED = bool(getattr(numba.config, 'DISABLE_JIT', False))  # numba makes its fields as it runs
+
+try:
+    from .compiling import compare_options_quickly, Inner
+except (ImportError, AttributeError):  # of a numba that is other inside: slower, that is all
+    INNER: dict[str, Any] = {}
+else:
+    compare_options_quickly()
+    INNER = {'pipeline_class': Inner}
 
 
 @cache
 def _library_stamp() -> bytes:
-    """Digest of the sources of all modules with kernels."""
+    """Digest of the sources of all modules whose changes change compiled code."""
     digest = hashlib.sha256()
     for path in sorted(filter(Path.is_file, Path(__file__).parent.parent.rglob('*.py'))):
         source = path.read_bytes()
-        if b'kernels import' in source:
+        if path == Path(__file__) or any(mark in source for mark in MARKS):
             digest.update(source)
     return digest.digest()
 
@@ -66,14 +77,15 @@ def _cached(function: Any) -> Any:
 def inner(function: F) -> F:
     """Compile `function` for calls from kernels only: without the way in from Python."""
     njit: Any = numba.njit  # whose type hints lack these options
-    return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True,
+                **INNER)(function)
 
 
 def merged(function: F) -> F:
     """Like `inner`, and made a part of its callers: for what has few, and many arguments."""
     njit: Any = numba.njit
     return njit(error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True,
-                forceinline=True)(function)
+                forceinline=True, **INNER)(function)
 
 
 def remote(function: F) -> F:
@@ -152,40 +164,9 @@ def _calling(result, function, address, arguments):
     return result(function, address, arguments), generate
 
 
-def _borrowed(typing_context, value):
-    """
-    In a kernel: return arrays, in tuples of any depth, as views that numba does not count.
-
-    Counting who still uses an array takes longer than the arithmetic of a small rod. The caller
-    has to keep the arrays alive, and to return none of the views.
-    """
-    def generate(context, builder, signature, values):
-        return _disowned(context, builder, value, values[0])
-
-    return value(value), generate
-
-
-def _disowned(context, builder, kind, value):
-    if isinstance(kind, numba.types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo = array.meminfo.type(None)
-        return array._getvalue()
-    if isinstance(kind, numba.types.BaseTuple):
-        parts: Any = kind
-        return context.make_tuple(builder, kind, [
-            _disowned(context, builder, part, builder.extract_value(value, i))
-            for i, part in enumerate(parts)])
-    return value
-
-
 def _call_directly(function, address, arguments):
     return function(*arguments)
 
 
-def _as_it_is(value):
-    return value
-
-
 call: Any = _call_directly if DISABLED else numba.extending.intrinsic(_call)
 run: Any = _call_directly if DISABLED else numba.extending.intrinsic(_run)
-borrowed: Any = _as_it_is if DISABLED else numba.extending.intrinsic(_borrowed)

@@ -759,6 +759,67 @@ def _quaternions(R):
     return out
 
 
+@kernel
+def write_places(poses, out):
+    """
+    Write positions and unit quaternions x, y, z, w (w >= 0) of poses.
+
+    Parameters
+    ----------
+    poses : (N, 4, 4) float64
+        Body to world, not checked [-, m].
+    out : (N, 7) float64
+        Overwritten.
+
+    """
+    for k in range(poses.shape[0]):
+        w, q = _quaternion(poses[k, :3, :3])
+        length = math.sqrt(w * w + _dot(q, q))
+        for i in range(3):
+            out[k, i], out[k, 3 + i] = poses[k, i, 3], q[i] / length
+        out[k, 6] = w / length
+
+
+@kernel
+def write_poses_between(poses, first, fraction, out):
+    """
+    Write poses on the screw motions from some poses to those that follow them.
+
+    Parameters
+    ----------
+    poses : (N, 4, 4) float64
+        Body to world [-, m].
+    first : (P,) int64
+        Which pose each motion starts from.
+    fraction : (P,) float64
+        How far along it to go: 0 is its start, 1 its end [-].
+    out : (P, 4, 4) float64
+        Overwritten.
+
+    """
+    for k in range(first.size):
+        i, x = first[k], fraction[k]
+        if x == 0.0:
+            out[k] = poses[i]
+        elif x == 1.0:
+            out[k] = poses[i + 1]
+        else:
+            step = exp_se3(x * log_se3(_compose(inverse_se3(poses[i]), poses[i + 1])))
+            out[k] = _compose(poses[i], step)
+
+
+@kernel
+def _compose(a, b):
+    """Return the product of two poses."""
+    out = np.zeros((4, 4))
+    for i in range(3):
+        for j in range(4):
+            out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
+        out[i, 3] += a[i, 3]
+    out[3, 3] = 1.0
+    return out
+
+
 def quaternion_from_matrix(R: ArrayLike) -> np.ndarray:
     """
     Return the unit quaternions of rotation matrices.

@@ -38,6 +38,14 @@ def rotate_back(R, a, out):
 
 
 @inner
+def multiply(A, B, out):
+    """Write A B, (3, 3)."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
+
+
+@inner
 def coefficients(o, c):
     """Write the Stumpff functions c_0 to c_7 of |o|^2, of which all that follows is made."""
     x = o[0] * o[0] + o[1] * o[1] + o[2] * o[2]

@@ -261,12 +261,34 @@ def _values(family: str, x: np.ndarray, degree: np.ndarray) -> np.ndarray:
     return FAMILIES[family](x, max(degree, default=0))[:, degree]
 
 
-def _integration_matrix(x: np.ndarray) -> np.ndarray:
-    """Return W with ``sum_j W_kj f(x_j)`` = integral of f from -1 to x_k, of degree m - 1."""
+def _integration_matrix(x: np.ndarray, ends: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return W with ``sum_j W_kj f(x_j)`` = integral of f from -1 to the ends (k,), of degree m - 1.
+
+    Without ends, to the nodes x themselves.
+    """
+    ends = x if ends is None else ends
     values = legendre.legvander(x, len(x) - 1)
     integrals = np.stack([
-        legendre.legval(x, legendre.legint(row, lbnd=-1.0)) for row in np.eye(len(x))], axis=1)
+        legendre.legval(ends, legendre.legint(row, lbnd=-1.0)) for row in np.eye(len(x))], axis=1)
     return np.linalg.solve(values.T, integrals.T).T
+
+
+def integration_to(element: Element, s: np.ndarray) -> np.ndarray:
+    """Return the integration from an element's start to arc lengths s (k,) on it, (k, m) [m]."""
+    half = 0.5 * float(element.w.sum())
+    return half * _integration_matrix(_gauss_points(element.w.size)[0], s / half - 1.0)
+
+
+def integration_polynomials(element: Element) -> np.ndarray:
+    """
+    Return `integration_to` as polynomials, (m + 1, m): by powers of x within [-1, 1].
+
+    At the arc length ``s = (1 + x) L / 2`` of an element of length L.
+    """
+    m, half = element.w.size, 0.5 * float(element.w.sum())
+    x = np.cos(np.pi * np.arange(m + 1) / m)
+    return np.linalg.solve(np.vander(x, increasing=True), integration_to(element, half + half * x))
 
 
 class _Chain(NamedTuple):

@@ -28,6 +28,7 @@ from ..numerics.rotations import (
     tangent_and_slope,
     tangent_times,
 )
+from .discretisation import Discretisation
 
 
 class Base(NamedTuple):
@@ -67,19 +68,31 @@ class State(NamedTuple):
     p_end_tt: np.ndarray  # (E, 3)
 
 
-# --- Small algebra -------------------------------------------------------------------------------
-
 # --- Kinematics ----------------------------------------------------------------------------------
 
-@kernel
-def free_base(R, y, y_t, y_tt):
+def free_base(R: np.ndarray, y: np.ndarray, y_t: np.ndarray, y_tt: np.ndarray) -> Base:
     """
     Return the motion of a free base from its coordinates (6,): position, then turn.
 
     The turn is the rotation vector, world frame, from the attitude R of the last instant; its
     rates are the angular velocity and acceleration, so that a time rule acts on SO(3) x R^3 as on
-    any coordinate (Boyer 2023, eqs. 58 and 65).
+    any coordinate (Boyer 2023, eqs. 67 to 70).
     """
+    return Base(*_parts_of_base(R, y, y_t, y_tt))
+
+
+# Kernels that Python calls return plain tuples: numba makes named ones by calls of Python's, and
+# crashes if a signal ends such a call.
+
+@kernel
+def _parts_of_base(R, y, y_t, y_tt):
+    base = base_of(R, y, y_t, y_tt)
+    return base.R, base.p, base.Om, base.p_t, base.Om_t, base.p_tt
+
+
+@inner
+def base_of(R, y, y_t, y_tt):
+    """In a kernel: return what `free_base` does."""
     turn, new, c = matrix(3, 3), np.empty((3, 3)), vector(8)
     coefficients(y[3:], c)
     exponential(y[3:], c, turn)
@@ -90,23 +103,24 @@ def free_base(R, y, y_t, y_tt):
                 y_tt[:3].copy())
 
 
+def kinematics(
+    d: Discretisation, base: Base, q: np.ndarray, q_t: np.ndarray, q_tt: np.ndarray,
+) -> State:
+    """Return the state of all nodes and stations, from coordinates and their rates (n,)."""
+    return State(*_parts_of_state(d, base, q, q_t, q_tt))
+
+
 @kernel
-def kinematics(d, base, q, q_t, q_tt, room=None):
-    """
-    Return the state of all nodes and stations, in an arena if there is one.
+def _parts_of_state(d, base, q, q_t, q_tt):
+    x = state_of(d, base, q, q_t, q_tt, None)
+    return (x.Rc, x.Omega, x.Omega_t, x.Omega_tt, x.c, x.Om, x.Om_t, x.step, x.step_t, x.xi,
+            x.xi_t, x.xi_tt, x.t, x.t_t, x.t_tt, x.p, x.p_t, x.p_tt, x.p_end, x.p_end_t,
+            x.p_end_tt)
 
-    Parameters
-    ----------
-    d : Discretisation
-    base : Base
-    q, q_t, q_tt : (n,) float64
-        Coordinates, rates and accelerations.
 
-    Returns
-    -------
-    State
-
-    """
+@inner
+def state_of(d, base, q, q_t, q_tt, room):
+    """In a kernel: return the same `State`, in an arena if there is one."""
     xi, Omega = _expand(d, q, room)
     xi_t, Omega_t = _expand(d, q_t, room)
     xi_tt, Omega_tt = _expand(d, q_tt, room)

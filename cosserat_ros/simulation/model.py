@@ -14,6 +14,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from ..assembly.assembly import Assembly
+from ..assembly.layout import RodLaws
 from ..assembly.loads import Bodies, Loads, no_loads, stack
 from ..assembly.rods import RodsSolver
 from ..checks.errors import InvalidModel, UnknownName
@@ -23,11 +24,13 @@ from ..description.parts import Body, Chamber, principal_axes, Tendon
 from ..description.robot import Robot
 from ..description.routing import Path
 from ..laws.actuators import Drives, EFFORT, GAS, LENGTH, Paths
+from ..laws.capstan_friction import TendonFriction
+from ..laws.chords import ChordLengths, Chords, chords_of, Holes
+from ..laws.feeding import Feeding
 from ..numerics.integrators import SCHEMES
 from ..rod.discretisation import Discretisation, discretise, element_ends
 from ..rod.stations import Stations
 from .builder import assembly_of
-from .feeding import Feeding
 
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
 ELEMENT_TIME = 4e-9     # [s] of one iteration per node of an element and (modes + 18)^2
@@ -38,7 +41,7 @@ LONGEST_ITERATION = 1.0  # [s] by this estimate, that is allowed
 
 
 class Place(NamedTuple):
-    """Which actuator this is: of which rod, and the how-manieth there; legs have no slot."""
+    """Which actuator of a rod this is: of which one, the how-manieth there; legs have no slot."""
 
     rod: int
     slot: int
@@ -68,11 +71,17 @@ class Model:
         self.robot = robot
         self.names = list(robot.rods)
         self.gravity = robot.base.matrix()[:3, :3].T @ np.array(robot.gravity)
+        tip = robot.tip
+        self.tip_offset = np.ascontiguousarray(  # on what carries it
+            robot.on_body(tip.on or '', tip.frame, tip.offset))
         self.modes = modes or robot.modes
         if robot.legs and self.modes.stretch == 0:
             raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
         self.rods = self._discretise()
-        self.feeding = Feeding(robot, self.rods)
+        legs = {leg.rod for leg in robot.legs.values()}
+        self.feeding = Feeding(dict(zip(self.names, self.rods)), [
+            rod.segments[0].length if name in legs else 0.0 for name, rod in robot.rods.items()])
+        self.chords = self._find_chords()
         self.places = self._find_places()
         self.slots = max(1 + max((p.slot for p in self.places.values()), default=-1), 0)
         self.paths = [self._paths(i) for i in range(len(self.rods))]
@@ -110,7 +119,7 @@ class Model:
         time = rods * elements * ELEMENT_TIME * (per_element + 18) ** 2 * (
             nodes + CHAIN_SHARE * chain)
         unknowns = elements * per_element
-        time += len(self._coupled()) * COUPLING_TIME * unknowns ** 3
+        time += sum(self._couples(name) for name in self.names) * COUPLING_TIME * unknowns ** 3
         time += rods * DENSE_TIME * unknowns * (elements * (nodes + chain) + 2 * unknowns)
         if time > LONGEST_ITERATION:
             raise InvalidModel(
@@ -119,11 +128,18 @@ class Model:
                 'fewer modes, nodes, substeps or elements: one iteration may take '
                 f'{LONGEST_ITERATION:g} s by estimate')
 
+    def _couples(self, rod: str) -> bool:
+        """Return whether tendons rub along a rod, or are straight in space: they couple it."""
+        robot = self.robot
+        return any(
+            tendon.rubs or tendon.straight_in == 'space'
+            for name, tendon in robot.tendons.items() if robot.path(name).rod == rod)
+
     def _breaks(self, rod: str) -> list[float]:
         robot = self.robot
         paths = [robot.path(name) for name in (*robot.tendons, *robot.chambers)]
         ends = [s for path in paths if path.rod == rod for s in (path.start, path.end)]
-        bodies = [self._place_of(body) for body in robot.bodies.values()
+        bodies = [self._place_of(body) for body in robot.carried.values()
                   if robot.rod_name(body.rod) == rod]
         return [*ends, *bodies]
 
@@ -145,7 +161,7 @@ class Model:
                 places[name] = Place(i, slot)
         for name, leg in self.robot.legs.items():
             places[name] = Place(self.names.index(leg.rod), -1)
-        return {name: places[name] for name in self.robot.actuators}
+        return {name: places[name] for name in self.robot.actuators if name in places}
 
     def _paths(self, i: int) -> Paths:
         """Return the paths on rod i; slots without an actuator have weight 0."""
@@ -171,6 +187,8 @@ class Model:
         i, slot = self.places[name]
         d, a = self.rods[i], self.paths[i]
         v, u = d.rest_strain[:, :3], d.rest_strain[:, 3:]
+        if i in self.chords and slot in self.chords[i].tendon:
+            return float(ChordLengths(self.chords[i]).at(np.zeros(d.component.size))[0][slot])
         c = v + np.cross(u, a.r[slot]) + a.r_s[slot]
         return float(a.weight[slot] @ np.linalg.norm(c, axis=1))
 
@@ -258,7 +276,7 @@ class Model:
         for name, d in zip(self.names, self.rods):
             rod = self.robot.rods[name]
             carried = [(self._place_of(body), body)
-                       for body in (*self.robot.bodies.values(), *(payloads or {}).values())
+                       for body in (*self.robot.carried.values(), *(payloads or {}).values())
                        if self.robot.rod_name(body.rod) == name]
             stacked.append(no_loads(d.s.size, d.W.shape[0])._replace(
                 gravity=self.gravity, square_drag=np.array(rod.drag.square),
@@ -330,21 +348,43 @@ class Model:
         """Return the robot as an assembly, in its rest shape."""
         return assembly_of(
             self.robot, dict(zip(self.names, self.rods)), dict(zip(self.names, self.paths)),
-            self.gravity, self._coupled())
+            self.gravity, {name: self._laws(i) for i, name in enumerate(self.names)})
 
     def solver(self, tolerance: float = 1e-6) -> RodsSolver:
         """Return a solver of this robot, in its rest shape, with arrays of its own."""
         solver = RodsSolver(self.assembly(), dict(zip(self.names, self.rods)),
                             SCHEMES[self.robot.time.scheme], tolerance)
         solver.load(self.loads())
+        if solver.tree.closures.a.size and not self.robot.legs:  # whom the first solve bends
+            solver.close()
         return solver
 
-    def _coupled(self) -> set[str]:
-        """Return the rods along which tendons rub, or are straight in space: laws couple them."""
-        robot = self.robot
-        return {robot.path(name).rod for name, tendon in robot.tendons.items()
-                if tendon.damping_friction or tendon.coulomb_friction
-                or (tendon.guided_by is not None and tendon.straight_in != 'section')}
+    def _laws(self, i: int) -> RodLaws:
+        """Return the friction of tendons along rod i, and its chords."""
+        tendons = self.robot.tendons
+        here = {slot: tendons[name] for slot, name in enumerate(self._on(i)) if name in tendons}
+        return RodLaws(
+            [TendonFriction(slot, tendon.damping_friction, tendon.coulomb_friction,
+                            tendon.presliding)
+             for slot, tendon in here.items() if tendon.rubs], self.chords.get(i))
+
+    def _find_chords(self) -> dict[int, Chords]:
+        """Return the tendons that are straight in space between discs, by rods."""
+        robot, found = self.robot, {}
+        for i, d in enumerate(self.rods):
+            rod, holes = robot.rods[self.names[i]], {}
+            for slot, name in enumerate(self._on(i)):
+                tendon = robot.tendons.get(name)
+                if tendon is None or tendon.straight_in != 'space':
+                    continue
+                assert tendon.guided_by is not None
+                path, discs = robot.path(name), robot.discs[tendon.guided_by]
+                knots = np.unique(np.clip(
+                    [path.start, *discs.arc_lengths(rod.length), path.end], path.start, path.end))
+                holes[slot] = Holes(knots, path.at(knots))
+            if holes:
+                found[i] = chords_of(rod, self.modes, d, holes)
+        return found
 
 
 # --- Small parts ---------------------------------------------------------------------------------

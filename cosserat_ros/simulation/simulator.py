@@ -15,36 +15,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..assembly.rods import RodsSolver
+from ..assembly.element import Motion
+from ..assembly.rods import PLATFORM, RodsSolver
 from ..assembly.solver import Solution
+from ..assembly.state import RootMotion
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number, check_vector
+from ..description.joints import BASE, JointDrive
 from ..description.modes import StrainModes
 from ..description.parts import Body, Chamber, Inertia, Leg, Tendon
 from ..description.robot import Robot, RodShape
 from ..laws.actuators import Drives, lengths_and_gradients
-from ..numerics.integrators import Rule, STILL
-from ..numerics.lie import inverse_se3
-from ..rod.kinematics import State
-from ..rod.stations import Stations
+from ..numerics.kernels import Direct
+from ..numerics.lie import hat, inverse_se3
+from ..rod.kinematics import Base, State
+from ..rod.stations import Law, Seen, Stations
+from .builder import body_name
 from .contradictions import contradiction
-from .feeding import Fed
 from .inversion import Inversion
+from .joints import body_motion, DrivenJoints, motion_at, MovingBase, Pace, pose_of
 from .model import GAS_CONSTANT, Model, Placement
-from .plastic_bending import BendingFriction
-from .spatial_tendons import SpatialTendons
-from .tendon_friction import Friction
 
-PASSES = 30  # most solves of one step to find what slips
-NEAR = 0.1  # `Friction.gap` below which Newton's method converges
+SEEN = (4, 4), (7,), (6,), (6,), (6,), (6,)  # shapes of a station's parts of `Seen`
 STRONGEST = 1e12  # [N, N m] that a load may be: more is a mistake, and would overflow when turned
-CIRCLES = 1e-3  # the same, above which it goes in circles if it has not converged by half time
-SETTLED = 1e-5  # of what a tendon does to its rod, to which its friction must follow the law
-UNSETTLED = 'dry friction or chords did not settle: they are off by {:.1g} of what they do'
+
+_lengths_and_gradients = Direct(lengths_and_gradients)  # rods have arrays of the same types
 
 
 class ActuatorState(NamedTuple):
-    """Of one actuator: what it is told, where it is [m, m^3], how fast, its effort [N, Pa]."""
+    """Of one actuator: its command, where it is [m, m^3, rad], how fast, effort [N, Pa, N m]."""
 
     command: float
     position: float
@@ -68,6 +67,18 @@ class Load(NamedTuple):
     follower: bool = False    # along the axes of the body there, not of base_link
 
 
+class Look(NamedTuple):
+    """What a robot looks like at one instant, seen from base_link: k rods of M stations."""
+
+    shape: dict[str, RodShape]
+    rods: Seen                       # the same and more, of all rods: (k, M, ...)
+    tip: np.ndarray                  # (4, 4) [-, m]
+    tip_twist: np.ndarray            # (6,) [m/s, rad/s], axes of base_link
+    actuators: dict[str, ActuatorState]
+    bodies: dict[str, np.ndarray]    # (4, 4) of the platform, of bodies by themselves, and of
+                                     # base_link in its parent frame, if it moves
+
+
 class Snapshot(NamedTuple):
     """All that a simulator is at one instant, for another one of the same robot or for later."""
 
@@ -78,9 +89,8 @@ class Snapshot(NamedTuple):
     elapsed: float               # that step [s]
     loads: dict[str, Load]
     payloads: dict[str, Body]
-    friction: dict[str, Any]     # what the tendons' bristles remember
-    bending: np.ndarray          # what those of the rods do
-    solver: tuple[Any, ...]
+    joints: Pace                 # how driven ones moved
+    solver: tuple[Any, ...]      # with what laws remember
 
 
 class Simulator:
@@ -113,10 +123,13 @@ class Simulator:
         robot = model.robot
         self.solver = self.model.solver()
         self.solver.stretch = lambda: model.feeding.stretch_at_nodes(self.leg_lengths)
+        self.joints = DrivenJoints(robot, self.solver)
+        self.base = MovingBase(robot, self.solver)
         self._loads = self.model.loads()
         self.stations = [
             Stations(d, np.linspace(d.breaks[0], d.breaks[-1], stations))
             for d in self.model.rods]
+        self._feet = [Stations(d, d.breaks[:1]) for d in self.model.rods]  # where legs are pushed
         self._acting: dict[str, tuple[Load, Placement | None]] = {}
         self._payloads: dict[str, Body] = {}
         self.commands = {name: self.rest_command(name) for name in robot.actuators}
@@ -125,29 +138,16 @@ class Simulator:
         self._slow = {name: actuator for name, actuator in robot.actuators.items()
                       if _takes_time(actuator)}
         self.leg_lengths = np.array([robot.rods[name].length for name in self.model.names])
-        self.friction = Friction(self.model, self.solver)
-        self.hysteresis = BendingFriction(self.model, self.solver)
-        self.chords = SpatialTendons(self.model, self.solver)
+        self._unstretched = np.ones((len(self.model.rods), self.model.rods[0].s.size))
         self.inversion = Inversion(self.model, self.solver, self.stations)
-        # Whether rods change from step to step, and whether they do so with the answer.
-        self._settles = bool(self.friction.sticks or self.hysteresis or self.chords)
-        self._changes = bool(robot.legs or self.friction.acts or self._settles)
         self._solving = Lock()
-
-    @property
-    def settles(self) -> bool:
-        """Whether laws act that statics follows from solve to solve: dry friction, chords."""
-        return self._settles
-
-    def laws(self, z: np.ndarray) -> Fed:
-        """Return what dry friction and chords do near the unknowns z, by what is remembered."""
-        fed = Fed(*(np.zeros_like(part) for part in self.model.feeding.fed(self.leg_lengths)))
-        self._add_laws(fed, z, near=True)
-        return fed
 
     def rest_command(self, name: str) -> float:
         """Return the command at which an actuator does nothing to the rest shape."""
         actuator = self.robot.actuators[name]
+        if isinstance(actuator, JointDrive):
+            held = actuator.coordinate
+            return held.position if held.drive == 'position' else 0.0
         if actuator.command in ('volume', 'length'):
             return self.robot.rest_position(name)
         if isinstance(actuator, Chamber) and actuator.command == 'amount':
@@ -225,6 +225,7 @@ class Simulator:
         On the platform, it is seen from there; a leg must be clamped to it, whose end carries it.
         """
         if body is not None:
+            body.check_mass('mass')
             body = self._on_leg(body) if on_platform else body
             i = self.model.place(body.rod, body.at).rod
             if body.at is not None and self.model.end_at(i, body.at) is None:
@@ -277,8 +278,7 @@ class Simulator:
         """Return all that it is now: cheap, nothing in it changes later."""
         return Snapshot(
             self.time, dict(self.commands), self._reached, self._before, self._elapsed,
-            self.named_loads, self._payloads, dict(self.friction.memory),
-            self.hysteresis.roots, self.solver.saved())
+            self.named_loads, self._payloads, self.joints.memory, self.solver.saved())
 
     def go_to(self, snapshot: Snapshot) -> None:
         """Be what this or another simulator of the same robot was."""
@@ -288,10 +288,24 @@ class Simulator:
             self.set_loads(snapshot.loads)
         self.commands, self._reached = dict(snapshot.commands), snapshot.reached
         self._before, self._elapsed = snapshot.before, snapshot.elapsed
-        self.friction.memory = dict(snapshot.friction)
-        self.hysteresis.roots = snapshot.bending
         self.solver.restore(snapshot.solver)
-        self._feed(self.solver.z)
+        self.joints.memory = snapshot.joints
+        self.joints.tell(self._reached)
+        self._feed()
+
+    def drive_base(self, motion: Motion | RootMotion) -> None:
+        """
+        Move the base of a robot whose base is driven, seen from the parent frame of base_link.
+
+        Parameters
+        ----------
+        motion : Motion or callable
+            Pose, velocity and acceleration at the end of the next step, which hold until told
+            anew; or a function of the motion one step earlier, the time at the end of a step, and
+            the step: see `assembly.state.follow_twist`.
+
+        """
+        self.base.drive(motion)
 
     # --- Motion ---
 
@@ -315,32 +329,38 @@ class Simulator:
             Whether to start from the rods at rest.
 
         """
-        memory, reached = (dict(self.friction.memory), self.hysteresis.roots), self._reached
+        before, reached = self.solver.saved(), self._reached
         if from_rest:
-            self.friction.forget()
-            self.hysteresis.forget()
+            self.solver.forget()
         self._reached = dict(self.commands)
         drives = self.model.drives(self.commands, modes)
-        solution = self._settle(drives, lambda: self.solver.statics(from_rest), 0.0)
+        self.joints.tell(self._reached)
+        solution = self._solve(drives, self.base.held(lambda: self.solver.statics(from_rest)))
+        wrong = self.inversion.found(self.solver.z) if solution.converged else ''
+        if wrong:  # a rod that is turned inside out is no equilibrium
+            solution = solution._replace(converged=False, message=wrong)
         if not solution.converged:
-            self.friction.memory, self.hysteresis.roots = memory
+            self.solver.restore(before)
+            solution = solution._replace(z=self.solver.z)
             self._stay(reached)
         solution = self._explained(solution, drives)
         for name in modes or {}:
             self.commands[name] = self._described_command(name)
         if solution.converged:
             self._reached = self._before = dict(self.commands)
+            self.joints.stop()
         return solution
 
     def _stay(self, reached: dict[str, float]) -> None:
         """Let rods and commands be those of the present state, after a solve that failed."""
         self._reached = reached
-        self._feed(self.solver.z)
+        self.joints.tell(reached)
+        self._feed()
 
     def _described_command(self, name: str) -> float:
         """Return the command, as described, that keeps a tendon or chamber as it is now."""
         actuator, (i, slot) = self.robot.actuators[name], self.model.places[name]
-        length = float(self.solver.lengths()[i, slot] + self.chords.excess[i, slot])
+        length = float(self.solver.lengths()[i, slot])
         effort = float(self.solver.efforts[i, slot])
         if isinstance(actuator, Tendon):
             return effort if actuator.command == 'tension' else self._taken(name, length, effort)
@@ -358,26 +378,25 @@ class Simulator:
         """
         self._reached = self._before = dict(self.commands)
         self.solver.go_to(z, R)
+        self.joints.stop()
+        self.joints.tell(self._reached)
 
     def _taken(self, name: str, length: float, effort: float) -> float:
         """Return how much of a tendon is taken in at this length on the rod and tension [m]."""
         tendon, rest = self.robot.tendons[name], self.model.rest_lengths[self.model.places[name]]
         return float(rest - length + tendon.compliance * (effort - tendon.pretension))
 
-    def equations(self, yields: bool = False) -> RodsSolver:
+    def equations(self) -> RodsSolver:
         """
         Return the solver with the equations at the present commands, loads and instant.
 
         Dry friction is in them as it answers to small motions: it sticks, also where it is at its
-        limit, unless it `yields` there. `coupled` has what their tangent has no place for.
+        limit.
         """
-        self._feed(self.solver.z, True, yields)
-        self.solver.drive(self.chords.shifted(self.model.drives(self._reached)))
+        self._feed()
+        self.joints.tell(self._reached)
+        self.solver.drive(self.model.drives(self._reached))
         return self.solver
-
-    def coupled(self, K: np.ndarray) -> np.ndarray:
-        """Return the tangent dr/dz of `equations`, with what efforts do by friction and chords."""
-        return self.friction.coupled(self.chords.coupled(K))
 
     def step(self, dt: float | None = None) -> Solution:
         """
@@ -391,8 +410,13 @@ class Simulator:
             reached[name] = _follow(actuator, before[name], reached[name], dt)
         self._reached = reached
         drives = self.model.drives(reached)
-        solution = self._settle(drives, lambda: self.solver.step(dt), dt)
-        if not solution.converged:
+        self.joints.tell(reached, dt)
+        z = self.solver.z
+        solution = self._solve(drives, lambda: self.solver.step(dt))
+        if solution.converged:  # inside out it goes on: standing still, it would never come out
+            self.joints.keep_pace(z, dt)
+            solution = solution._replace(message=self.inversion.found(self.solver.z))
+        else:
             self._stay(before)
         self._before, self._elapsed = before, dt
         return self._explained(solution, drives)
@@ -401,136 +425,106 @@ class Simulator:
         """Return how a solve ended; with the names of commands, if it was they."""
         if solution.converged or 'singular' not in solution.message:
             return solution
-        why = contradiction(self.model, self.solver, self.chords.shifted(drives))
+        why = contradiction(self.model, self.solver, drives)
         return solution._replace(message=(
             f'{why}; a tendon that has a compliance, or is told its tension, would follow '
             f'({solution.message})')) if why else solution
 
-    def _feed(self, z: np.ndarray, near: bool = False, yields: bool = False) -> None:
-        """Give rods the lengths of their legs, and what their tendons do near the unknowns z."""
-        if not self._changes:
+    def _feed(self) -> None:
+        """Give legs the lengths that were reached."""
+        if not self.robot.legs:
             return
         for name in self.robot.legs:
             self.leg_lengths[self.model.places[name].rod] = self._reached[name]
-        fed = self.model.feeding.fed(self.leg_lengths)
-        self._add_laws(fed, z, near, yields)
-        self.solver.change_rods(*fed)
+        self.solver.change_rods(*self.model.feeding.fed(self.leg_lengths))
 
-    def _add_laws(self, fed: Fed, z: np.ndarray, near: bool, yields: bool = False) -> None:
-        """Add what friction and chords do near the unknowns z to rods."""
-        self.friction.add_to(fed, z, near, yields)
-        if self.hysteresis:
-            self.hysteresis.add_to(fed, z, yields)
-        self.chords.add_to(fed, z)
-
-    def _settle(
-        self, drives: Drives, solve: Callable[[], Solution], ahead: float,
-    ) -> Solution:
-        """
-        Solve until dry friction and chords are what they should be at the end.
-
-        If they are not after as many solves as are allowed, nothing is changed: neither the state
-        nor what friction remembers. A rod that is turned inside out is no equilibrium: all stays
-        as it was. In motion it is said: a robot that stood still there would never come out of it.
-
-        Parameters
-        ----------
-        drives : Drives
-        solve : callable
-            Goes from the present to another state.
-        ahead : float
-            Time to there; 0 in statics [s].
-
-        """
+    def _solve(self, drives: Drives, solve: Callable[[], Solution]) -> Solution:
+        """Go to another state; if it is not found, nothing is changed."""
         if not self._solving.acquire(blocking=False):
             raise RuntimeError('another thread solves with this simulator: it is for one alone')
         try:
-            return self._settle_alone(drives, solve, ahead)
+            self._feed()
+            self.solver.drive(drives)
+            return solve()
         finally:
             self._solving.release()
 
-    def _settle_alone(
-        self, drives: Drives, solve: Callable[[], Solution], ahead: float,
-    ) -> Solution:
-        before = self.solver.saved() if self._settles or not ahead else ()
-        self._feed(self.solver.z)
-        self.solver.drive(drives)
-        solution = self._settled(drives, solve, ahead, before) if self._settles else solve()
-        if not solution.converged:
-            return solution
-        wrong = self.inversion.found(self.solver.z)
-        if wrong and not ahead:
-            self.solver.restore(before)
-            return solution._replace(z=self.solver.z, converged=False, message=wrong)
-        if self._settles:
-            self.friction.keep()
-            self.hysteresis.keep()
-        return solution._replace(message=wrong) if wrong else solution
-
-    def _settled(
-        self, drives: Drives, solve: Callable[[], Solution], ahead: float,
-        before: tuple[Any, ...],
-    ) -> Solution:
-        """Go to a solution that follows all laws, or nowhere; see `_settle`."""
-        z, rule = self.solver.z, self.solver.rule(ahead) if ahead else STILL
-        least = np.inf
-        for tried in range(PASSES):
-            self.solver.drive(self.chords.shifted(drives))
-            solution = solve()
-            if not solution.converged:
-                break
-            gap = max(self.friction.gap(), self.hysteresis.gap(), self.chords.gap())
-            if gap < SETTLED:
-                return solution._replace(gap=gap)
-            least = min(least, gap)
-            try:
-                exact = gap < (CIRCLES if self.friction.sticks else NEAR)
-                found = self._corrected(drives, rule, exact)
-            except np.linalg.LinAlgError:
-                break
-            circles = gap > CIRCLES and tried > PASSES // 2
-            z = z + (0.5 if circles else 1.0) * (found - z)
-            self._feed(z, gap < NEAR)
-            if ahead:
-                self.solver.restore(before)
-        self.solver.restore(before)
-        return solution._replace(
-            z=self.solver.z, converged=False, gap=least if np.isfinite(least) else 0.0,
-            message=solution.message or UNSETTLED.format(least))
-
-    def _corrected(self, drives: Drives, rule: Rule, exact: bool) -> np.ndarray:
-        """
-        Return unknowns nearer to all laws than the present, where those hold that were given.
-
-        By Newton's method, whose residual is the difference of these laws, if it is to be `exact`;
-        else by what slips. For bending friction, the solver's own tangent is exact.
-        """
-        solver = self.solver
-        if not (self.friction.sticks or self.chords):
-            return solver.z
-        r, K = solver.jacobian(solver.z, solver.z_t, solver.z_tt, *rule.new[:2])
-        if not exact:
-            return self.friction.relaxed(K) if self.friction.sticks else solver.z
-        self._feed(solver.z, True)
-        solver.drive(self.chords.shifted(drives))
-        wanted, K = solver.jacobian(solver.z, solver.z_t, solver.z_tt, *rule.new[:2])
-        return solver.z - np.linalg.solve(self.coupled(K), wanted - r)
-
     # --- What it looks like ---
+
+    def look(self) -> Look:
+        """Return all that can be seen of the robot: each part is computed once."""
+        rods = self._see(self.stations)
+        shape = {name: RodShape(self.stations[i].s, rods.poses[i], rods.strains[i])
+                 for i, name in enumerate(self.model.names)}
+        bodies, offset = {}, self.model.tip_offset
+        if self.robot.platform is None and self.robot.tip.on is None:
+            i = self.model.names.index(self.robot.rod_name(self.robot.tip.rod))
+            carrier, twist = rods.poses[i, -1], rods.twists[i, -1]
+            R = carrier[:3, :3]
+            velocity, spin = R @ twist[:3], R @ twist[3:]
+            velocity += hat(spin) @ (R @ offset[:3, 3])
+            tip, tip_twist = carrier @ offset, np.concatenate([velocity, spin])
+        else:
+            held = self._tip_carrier()
+            carrier = self.base.seen(pose_of(held))
+            tip, tip_twist = carrier @ offset, self._twist_of_tip(held)
+            if self.robot.platform is not None:
+                bodies[PLATFORM] = carrier
+        if self.robot.standing:
+            bodies = self.body_poses()
+        if not self.base.fixed:
+            bodies[BASE] = self.base_pose()
+        return Look(shape, rods, tip, tip_twist, self._actuators(rods), bodies)
+
+    def _see(self, stations: list[Stations]) -> Seen:
+        """Return what all rods are like at their stations, (k, M, ...)."""
+        k, M = len(stations), len(stations[0].s)
+        nodes = 2, *self.model.rods[0].stiffness.shape
+        rods = Seen(*(np.empty((k, *size)) for size in (*((M, *part) for part in SEEN), nodes)))
+        solver, frame, longer = self.solver, self.base.pose(), self._stretch()
+        for i, (along, d, at) in enumerate(zip(stations, self.model.rods, solver.q_places)):
+            law = Law(d.stiffness, d.damping, d.rest_strain, longer[i])
+            along.look(solver.rods[i], solver.base(i), (solver.z[at], solver.z_t[at]), law,
+                       frame, Seen(*(part[i] for part in rods)))
+        return rods
+
+    def _stretch(self) -> np.ndarray:
+        """Return how many times longer than at rest rods are at their nodes, (k, N)."""
+        if not self.robot.legs:
+            return self._unstretched
+        return self.model.feeding.stretch_at_nodes(self.leg_lengths)
 
     def shape(self) -> dict[str, RodShape]:
         """Return the shape of all rods, seen from base_link."""
         shape = {}
         for i, name in enumerate(self.model.names):
             base = self.solver.base(i)
-            shape[name] = self.stations[i].shape(self.solver.state(i), base.R, base.p)
+            seen = self.stations[i].shape(self.solver.state(i), base.R, base.p)
+            shape[name] = seen._replace(poses=self.base.seen(seen.poses))
         return shape
 
+    def body_poses(self) -> dict[str, np.ndarray]:
+        """Return the poses (4, 4) of all bodies that are no part of rods, seen from base_link."""
+        names = list(self.robot.standing)
+        names += [PLATFORM] if self.robot.platform is not None else []
+        frames = self.solver.places.bodies
+        self.solver.refresh()
+        poses = [pose_of(motion_at(self.solver, frames[name])) for name in names]
+        return dict(zip(names, self.base.seen(np.array(poses).reshape(-1, 4, 4))))
+
+    def base_pose(self) -> np.ndarray:
+        """Return the pose (4, 4) of base_link, seen from its parent frame."""
+        return self.base.home @ self.base.pose()
+
     def twists(self, shape: Mapping[str, RodShape]) -> dict[str, np.ndarray]:
-        """Return velocity and angular velocity of stations, (M, 6) [m/s, rad/s], body frame."""
+        """
+        Return velocity and angular velocity of stations, (M, 6) [m/s, rad/s], body frame.
+
+        Against the parent frame of base_link, as all velocities here, if that moves.
+        """
         return {
             name: self.stations[i].twists(
-                self.solver.state(i), self.solver.base(i), shape[name].poses)
+                self.solver.state(i), self.solver.base(i), self.base.unseen(shape[name].poses))
             for i, name in enumerate(self.model.names)}
 
     def internal_wrenches(self) -> dict[str, np.ndarray]:
@@ -550,59 +544,76 @@ class Simulator:
         longer = np.where(self.model.feeding.nodes[i], lam, 1.0)[:, None]
         return (d.stiffness * (x.xi / longer - d.rest_strain) + d.damping * x.xi_t / longer)
 
+    def _tip_carrier(self) -> Base:
+        """Return the motion of what carries the tip, in the assembly's frame."""
+        if self.robot.platform is not None:
+            return self.solver.platform
+        if self.robot.tip.on is not None:
+            return body_motion(self.solver, body_name(self.robot, self.robot.tip.on))
+        x = self.solver.state(self.model.names.index(self.robot.rod_name(self.robot.tip.rod)))
+        none = np.zeros(3)
+        return Base(x.Rc[-1], x.p_end[-1], x.Om[-1], x.p_end_t[-1], none, none)
+
     def tip_pose(self) -> np.ndarray:
         """Return the pose of the tip in base_link, (4, 4) [m]."""
-        if self.robot.platform is not None:
-            carrier, offset = self.solver.platform, self.robot.tip.offset.matrix()
-            R, p = carrier.R, carrier.p
-        else:
-            i = self.model.names.index(self.robot.rod_name(self.robot.tip.rod))
-            x, offset = self.solver.state(i), self.robot.tip.offset.matrix()
-            R, p = x.Rc[-1], x.p_end[-1]
-        g = np.eye(4)
-        g[:3, :3], g[:3, 3] = R, p
-        return g @ offset
+        return self.base.seen(pose_of(self._tip_carrier()) @ self.model.tip_offset)
 
     def tip_twist(self) -> np.ndarray:
         """Return velocity and angular velocity of the tip, axes of base_link, (6,)."""
-        if self.robot.platform is not None:
-            carrier = self.solver.platform
-            velocity, spin, p = carrier.p_t, carrier.Om, carrier.p
-        else:
-            x = self.solver.state(self.model.names.index(self.robot.rod_name(self.robot.tip.rod)))
-            velocity, spin, p = x.p_end_t[-1], x.Om[-1], x.p_end[-1]
-        arm = self.tip_pose()[:3, 3] - p
-        return np.concatenate([velocity + np.cross(spin, arm), spin])
+        return self._twist_of_tip(self._tip_carrier())
+
+    def _twist_of_tip(self, carrier: Base) -> np.ndarray:
+        arm, R = carrier.R @ self.model.tip_offset[:3, 3], self.base.pose()[:3, :3].T
+        return np.concatenate([R @ (carrier.p_t + hat(carrier.Om) @ arm), R @ carrier.Om])
 
     def actuators(self) -> dict[str, ActuatorState]:
         """Return what every actuator is told, where it is, how fast, and its effort."""
+        return self._actuators(self._see(self._feet))
+
+    def _actuators(self, rods: Seen) -> dict[str, ActuatorState]:
         efforts, model = self.solver.efforts, self.model
-        lam = model.feeding.stretches(self.leg_lengths)
+        lengths, rates = self._lengths(rods)
         states: dict[str, ActuatorState] = {}
-        seen: dict[int, tuple[State, np.ndarray, np.ndarray]] = {}
+        joints = self.joints.states()
         for name, actuator in self.robot.actuators.items():
+            if isinstance(actuator, JointDrive):
+                states[name] = ActuatorState(self._reached[name], *joints[name])
+                continue
             i, slot = model.places[name]
-            if i not in seen:
-                x = self.solver.state(i)
-                lengths, gradients = lengths_and_gradients(self.solver.paths[i], x.xi)
-                seen[i] = x, lengths, np.einsum('mnc,nc->m', gradients, x.xi_t)
-            x, lengths, rates = seen[i]
             told = self._reached[name]
             rate = (told - self._before[name]) / self._elapsed
             if isinstance(actuator, Leg):
-                push = -self.stations[i].at_stations(self._stress(i, x, lam[i]))[0, 2]
-                states[name] = ActuatorState(told, told, float(push), rate)
-            elif isinstance(actuator, Tendon) and actuator.command == 'displacement':
-                states[name] = ActuatorState(told, told, float(efforts[i, slot]), rate)
+                states[name] = ActuatorState(told, told, -float(rods.stresses[i, 0, 2]), rate)
+                continue
+            effort, length = float(efforts[i, slot]), float(lengths[i, slot])
+            if isinstance(actuator, Tendon) and actuator.command == 'displacement':
+                states[name] = ActuatorState(told, told, effort, rate)
             elif isinstance(actuator, Tendon):
-                length = lengths[slot] + self.chords.excess[i, slot]
                 states[name] = ActuatorState(
-                    told, self._taken(name, length, efforts[i, slot]), float(efforts[i, slot]),
-                    float(actuator.compliance * rate - rates[slot]))
+                    told, self._taken(name, length, effort), effort,
+                    actuator.compliance * rate - float(rates[i, slot]))
             else:
-                states[name] = ActuatorState(
-                    told, float(lengths[slot]), float(-efforts[i, slot]), float(rates[slot]))
+                states[name] = ActuatorState(told, length, -effort, float(rates[i, slot]))
         return states
+
+    def _lengths(self, rods: Seen) -> tuple[np.ndarray, np.ndarray]:
+        """Return lengths or volumes of tendons and chambers, and their rates, (k, m) each."""
+        solver = self.solver
+        lengths, rates = np.zeros((2, *solver.effort_places.shape))
+        if not lengths.size:
+            return lengths, rates
+        for i, (strains, strain_rates) in enumerate(rods.at_nodes):
+            lengths[i], gradients = _lengths_and_gradients(solver.paths[i], strains, None)
+            rates[i] = gradients.reshape(len(gradients), -1) @ strain_rates.ravel()
+        for i, chords in solver.chords.items():
+            straight, (along, gradients) = chords.tendons, chords.at(solver.q[i])
+            lengths[i, straight] = along[straight]
+            rates[i, straight] = gradients[straight] @ solver.rates[i]
+        return lengths, rates
+
+    def tension(self, name: str) -> np.ndarray:
+        """Return the tension of a tendon at the nodes of its rod, (N,) [N]."""
+        return self.solver.tension(*self.model.places[name])
 
 
 def check_commands(robot: Robot, commands: Mapping[str, Any]) -> dict[str, float]:
@@ -630,15 +641,15 @@ def _same(a: Mapping[str, Load], b: Mapping[str, Load]) -> bool:
 
 def _takes_time(actuator: Any) -> bool:
     """Tell whether commands are not followed at once."""
-    limited = actuator.limits is not None and actuator.limits.rate is not None
-    return limited or (isinstance(actuator, Chamber) and actuator.supply_lag > 0.0)
+    return actuator.rate is not None or (
+        isinstance(actuator, Chamber) and actuator.supply_lag > 0.0)
 
 
 def _follow(actuator: Any, now: float, command: float, dt: float) -> float:
     """Return where a command has got to after dt [s]: its rate is limited, its supply lags."""
     change = command - now
-    if actuator.limits and actuator.limits.rate is not None:
-        most = actuator.limits.rate * dt
+    if actuator.rate is not None:
+        most = actuator.rate * dt
         change = max(-most, min(most, change))
     lag = actuator.supply_lag if isinstance(actuator, Chamber) else 0.0
     return now + change * (dt / (lag + dt))

@@ -38,17 +38,22 @@ FAILED, MISUSED, PARTLY_MET = 1, 2, 3  # exit codes
 SOLVED = SolverStatus.CONVERGED, SolverStatus.BEST_EFFORT
 PATIENCE = 0.05  # [s] at most until a signal is heeded
 DISCOVERY = 0.3  # of the time for an answer, within which a simulator must be found
-POSITION_UNITS = {ActuatorInfo.TENDON: 'm', ActuatorInfo.CHAMBER: 'm^3', ActuatorInfo.LEG: 'm'}
-EFFORT_UNITS = {ActuatorInfo.TENDON: 'N', ActuatorInfo.CHAMBER: 'Pa', ActuatorInfo.LEG: 'N'}
+POSITION_UNITS = {ActuatorInfo.TENDON: 'm', ActuatorInfo.CHAMBER: 'm^3', ActuatorInfo.LEG: 'm',
+                  ActuatorInfo.SLIDE: 'm', ActuatorInfo.TURN: 'rad'}
+EFFORT_UNITS = {ActuatorInfo.TENDON: 'N', ActuatorInfo.CHAMBER: 'Pa', ActuatorInfo.LEG: 'N',
+                ActuatorInfo.SLIDE: 'N', ActuatorInfo.TURN: 'N m'}
 UNITS = {  # that a value may be given in: the SI unit, and the size in it
     'N': ('N', 1.0), 'Pa': ('Pa', 1.0), 'kPa': ('Pa', 1e3), 'bar': ('Pa', 1e5),
     'm': ('m', 1.0), 'mm': ('m', 1e-3), 'm^3': ('m^3', 1.0), 'ml': ('m^3', 1e-6),
-    'mol': ('mol', 1.0), 'mmol': ('mol', 1e-3)}
+    'mol': ('mol', 1.0), 'mmol': ('mol', 1e-3), 'rad': ('rad', 1.0),
+    'deg': ('rad', math.pi / 180.0)}
 MODES = {  # kind of actuator: the mode that an SI unit tells
     ActuatorInfo.TENDON: {'N': ActuatorCommand.EFFORT, 'm': ActuatorCommand.POSITION},
     ActuatorInfo.CHAMBER: {'Pa': ActuatorCommand.EFFORT, 'm^3': ActuatorCommand.POSITION,
                            'mol': ActuatorCommand.AMOUNT},
-    ActuatorInfo.LEG: {'m': ActuatorCommand.POSITION}}
+    ActuatorInfo.LEG: {'m': ActuatorCommand.POSITION},
+    ActuatorInfo.SLIDE: {'m': ActuatorCommand.POSITION, 'N': ActuatorCommand.EFFORT},
+    ActuatorInfo.TURN: {'rad': ActuatorCommand.POSITION}}
 NUMBER = r'[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?'
 
 
@@ -64,10 +69,10 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(MISUSED, f'{self.prog}: {message} (see --help)\n')
 
 
-def make_parser(name: str, description: str) -> OneLineParser:
+def make_parser(subcommand: str, description: str) -> OneLineParser:
     """Return a parser with the options that all clients have."""
     parser = OneLineParser(
-        prog=name, description=description,
+        prog=f'cosserat {subcommand}', description=description,
         epilog='Exit code: 0 all is well, 1 no answer or refused, 2 bad arguments, 3 the target '
                'is met in part only.')
     parser.add_argument(
@@ -211,13 +216,16 @@ class Client(Node):
 
 
 def run_client(
-    parser: OneLineParser, ask: Callable[[Client, Any], int], args: Optional[list[str]],
+    name: str, parser: OneLineParser, ask: Callable[[Client, Any], int],
+    args: Optional[list[str]],
 ) -> int:
     """
     Read the command line, ask, and return the exit code.
 
     Parameters
     ----------
+    name : str
+        Of the node that asks.
     parser : OneLineParser
     ask : callable
         Takes a client and the parsed arguments; prints the answer and returns the exit code, or
@@ -236,7 +244,7 @@ def run_client(
         given = parser.parse_args([
             f' {word}' if re.fullmatch(NUMBER, word) else word
             for word in remove_ros_args(words)[1:]])
-        return ask(Client(f'{parser.prog}_client', given.node.strip(), given.timeout), given)
+        return ask(Client(name, given.node.strip(), given.timeout), given)
     except (*START_ERRORS, NoAnswer) as error:
         print(f'{parser.prog}: {" ".join(str(error).split())}', file=sys.stderr)
         return FAILED
@@ -264,7 +272,7 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 def command_unit(mode: int, info: ActuatorInfo) -> str:
     """Return the unit of a command in a mode of ActuatorCommand."""
     return {ActuatorCommand.DESCRIBED: info.unit, ActuatorCommand.AMOUNT: 'mol',
-            ActuatorCommand.EFFORT: EFFORT_UNITS[info.kind],
+            ActuatorCommand.VELOCITY: info.unit, ActuatorCommand.EFFORT: EFFORT_UNITS[info.kind],
             ActuatorCommand.POSITION: POSITION_UNITS[info.kind]}[mode]
 
 

@@ -7,7 +7,8 @@ from ...checks.fields import check_number
 from ...msg import ActuatorInfo, RobotInfo
 
 LARGEST = 1e15  # that a limit may be; more is none, and is said to be infinite
-KINDS = ActuatorInfo.TENDON, ActuatorInfo.CHAMBER, ActuatorInfo.LEG
+KINDS = (ActuatorInfo.TENDON, ActuatorInfo.CHAMBER, ActuatorInfo.LEG, ActuatorInfo.SLIDE,
+         ActuatorInfo.TURN)
 
 
 def check_robot(info: RobotInfo) -> None:

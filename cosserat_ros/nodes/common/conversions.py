@@ -12,7 +12,8 @@ import numpy as np
 from ...checks.errors import InvalidModel
 from ...description.robot import RodShape
 from ...msg import Backbone, RodState
-from ...numerics.lie import quaternion_from_matrix
+from ...numerics.lie import write_places
+from ...simulation.simulator import Look
 
 NANO = 1_000_000_000
 FIRST, LAST = -2 ** 31 * NANO, 2 ** 31 * NANO - 1  # [ns] that a stamp can tell
@@ -66,7 +67,9 @@ def rotation(field: str, message: Quaternion) -> np.ndarray:
 
 def pose_numbers(g: np.ndarray) -> np.ndarray:
     """Return positions and quaternions x, y, z, w of homogeneous transforms, (N, 7)."""
-    return np.concatenate([g[:, :3, 3], quaternion_from_matrix(g[:, :3, :3])], axis=1)
+    numbers = np.empty((len(g), 7))
+    write_places(np.ascontiguousarray(g), numbers)
+    return numbers
 
 
 def _numbers(g: np.ndarray) -> Iterator[tuple[list[float], list[float]]]:
@@ -106,31 +109,11 @@ def make_backbone(shape: Mapping[str, RodShape], frame_id: str) -> Backbone:
     return message
 
 
-def backbone_numbers(
-    shape: Mapping[str, RodShape], wrenches: Mapping[str, np.ndarray],
-    twists: Mapping[str, np.ndarray], tip: np.ndarray, tip_twist: np.ndarray,
-) -> np.ndarray:
-    """
-    Return all numbers of a Backbone in their order.
-
-    Parameters
-    ----------
-    shape : mapping of str to RodShape
-    wrenches, twists : mapping of str to (N, 6) float64
-        Internal wrenches and velocities of the stations, body frame.
-    tip : (4, 4) float64
-        Pose of the tip in base_link [m].
-    tip_twist : (6,) float64
-        Its velocity, axes of base_link.
-
-    """
-    parts = []
-    for name, rod in shape.items():
-        R = rod.poses[:, :3, :3]
-        turned = np.concatenate([
-            np.einsum('nij,nj->ni', R, wrenches[name][:, part])
-            for part in (slice(0, 3), slice(3, 6))], axis=1)
-        parts += [rod.arc_lengths, pose_numbers(rod.poses), rod.strains[:, :3],
-                  rod.strains[:, 3:], turned, twists[name]]
-    parts += [pose_numbers(tip[None]), tip_twist]
-    return np.concatenate([np.ravel(part) for part in parts])
+def backbone_numbers(look: Look) -> np.ndarray:
+    """Return all numbers of a Backbone in their order."""
+    parts, rods = [], look.rods
+    for i, rod in enumerate(look.shape.values()):
+        parts += [rod.arc_lengths, rods.places[i], rods.strains[i, :, :3], rods.strains[i, :, 3:],
+                  rods.wrenches[i], rods.twists[i]]
+    parts += [pose_numbers(look.tip[None]), look.tip_twist]
+    return np.concatenate([part.ravel() for part in parts])

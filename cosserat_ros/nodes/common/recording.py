@@ -43,7 +43,7 @@ class Recording:
         self._writer.open()
         self._connections: dict[str, Any] = {}
 
-    def add(self, topic: str, kind: str, publishers: list) -> None:
+    def add(self, topic: str, kind: str, endpoints: list) -> None:
         """
         Begin a topic.
 
@@ -52,13 +52,13 @@ class Recording:
         topic : str
         kind : str
             Its type, as ``std_msgs/msg/String``. Raises `UnknownType`.
-        publishers : list of TopicEndpointInfo
-            Who publishes it now.
+        endpoints : list of TopicEndpointInfo
+            Who publishes it now; or who listens to it, where nobody is known who does.
 
         """
         self._connections[topic] = self._writer.add_connection(
-            topic, kind, msgdef=definition(kind), rihs01=str(publishers[0].topic_type_hash),
-            offered_qos_profiles=[offered(p.qos_profile) for p in publishers])
+            topic, kind, msgdef=definition(kind), rihs01=str(endpoints[0].topic_type_hash),
+            offered_qos_profiles=[offered(p.qos_profile) for p in endpoints])
 
     def write(self, topic: str, nanoseconds: int, data: bytes) -> None:
         """Add a serialised message that came at a time [ns]."""

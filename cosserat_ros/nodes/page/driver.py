@@ -38,7 +38,9 @@ SOLVED = SolverStatus.CONVERGED, SolverStatus.BEST_EFFORT
 EFFORTS = {            # what an actuator exerts: title of its chart, and size of its unit
     ActuatorInfo.TENDON: ('tension [N]', 1.0),
     ActuatorInfo.CHAMBER: ('pressure [kPa]', 1e3),
-    ActuatorInfo.LEG: ('force in legs [N]', 1.0)}
+    ActuatorInfo.LEG: ('force in legs [N]', 1.0),
+    ActuatorInfo.SLIDE: ('force of joints [N]', 1.0),
+    ActuatorInfo.TURN: ('moment of joints [N m]', 1.0)}
 ALWAYS_SAID = 'overruns', 'iterations', 'residual'  # of the diagnostics
 SAID_IF_ANY = 'failed steps', 'rejected commands'
 
@@ -326,6 +328,8 @@ def state_lines(
         lines[0] += f', {factor:.2f} × real time'
     if simulated is not None:
         lines[0] += f', at {simulated:.1f} s'
+    if facts.get('moves by itself') == 'True' and not paused:
+        lines.append('moves by itself until you command it')
     counted = [f'{key} {facts[key]}' for key in ALWAYS_SAID if key in facts]
     counted += [f'{key} {facts[key]}' for key in SAID_IF_ANY if facts.get(key, '0') != '0']
     if counted:

@@ -98,9 +98,10 @@ class Feed:
 
 
 def matching_qos(publishers: list, depth: int) -> QoSProfile:
-    """Strictest quality of service that every publisher of a topic can serve."""
+    """Strictest quality of service that every publisher of a topic can serve; least if none."""
     offers = [publisher.qos_profile for publisher in publishers]
-    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+    reliable = bool(offers) and all(
+        offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
     latched = reliable and all(
         offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
     return QoSProfile(

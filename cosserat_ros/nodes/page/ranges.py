@@ -12,7 +12,8 @@ SHOWN = {  # unit of a command: unit on the page, and its size
     'N': ('N', 1.0), 'Pa': ('kPa', 1e3), 'm': ('mm', 1e-3), 'm^3': ('ml', 1e-6),
     'mol': ('mmol', 1e-3)}
 NARROWEST = 1e-15  # that a command must have room for, in its unit
-FULL = {'N': 10.0, 'Pa': 1e5, 'm^3': 1e-5, 'mol': 1e-3}  # that a slider spans without a limit
+FULL = {  # that a slider spans without a limit
+    'N': 10.0, 'Pa': 1e5, 'm^3': 1e-5, 'mol': 1e-3, 'rad': math.pi, 'm/s': 0.1}
 STEPS = 200  # of a slider, about
 
 

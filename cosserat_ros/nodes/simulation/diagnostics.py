@@ -16,6 +16,8 @@ from .commands import CommandTopics
 from .stepping import Stepper
 
 RATE = 1.0  # [Hz]
+REMINDER = 60.0  # [s] between log messages that tell that real time is not kept
+MOST_OF_A_PERIOD = 0.7  # that steps take, from which they are why real time is not kept
 
 
 class Diagnostics:
@@ -44,6 +46,7 @@ class Diagnostics:
             DiagnosticArray, '/diagnostics', QoSProfile(depth=10))
         self._before = time.monotonic(), stepper.instant.snapshot.time
         self._counts = (0, 0, 0)
+        self._spent, self._reminded = (0, 0.0), -REMINDER
         self._steps, self._clock, self._failures = 0, 0, [0] * len(loops)
 
     def withdraw(self) -> None:
@@ -79,6 +82,16 @@ class Diagnostics:
             return f'there was no step for {now - status.moved:.1f} s'
         return ''
 
+    def _warn_of_slowness(self, now: float, factor: float) -> None:
+        """Log that real time is not kept, and why; once, then rarely."""
+        if now - self._reminded < REMINDER:
+            return
+        self._reminded = now
+        stepper, status, (steps, spent) = self._stepper, self._stepper.status, self._spent
+        self._node.get_logger().warning(slowness(
+            factor, stepper.pace.time_scale, stepper.period, status.steps + status.failed - steps,
+            status.spent - spent))
+
     def _failed_threads(self) -> list[str]:
         """Say which threads died, or failed since the last time, and why."""
         failures = [loop.failures for loop in self._loops]
@@ -98,7 +111,12 @@ class Diagnostics:
             now - before for now, before in zip(
                 (status.overruns, status.failed, refused.count), self._counts))
         self._counts = status.overruns, status.failed, refused.count
+        if overruns:
+            self._warn_of_slowness(now, factor)
+        self._spent = status.steps + status.failed, status.spent
         level, words = DiagnosticStatus.OK, 'paused' if stepper.paused else 'running'
+        if stepper.demonstrates and not stepper.paused:
+            words = 'running; moves by itself until you command it'
         standstill, same = self._standstill(now), namesakes(self._node)
         for happened, text in (  # the last that did is said
             (same, f'other nodes have the same name: {same}'),
@@ -126,6 +144,7 @@ class Diagnostics:
             'failed steps': status.failed, 'slowest step [s]': f'{status.slowest:.6f}',
             'command age [s]': age,
             'rejected commands': refused.count, 'last rejection': refused.last,
+            'moves by itself': stepper.demonstrates,
             'simulated time [s]': f'{simulated:.6f}', 'paused': stepper.paused,
         }
         status.slowest = 0.0
@@ -133,3 +152,28 @@ class Diagnostics:
             level=level, name=f'{self._node.get_fully_qualified_name()}: simulation',
             message=words, hardware_id=self._hardware_id,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()])
+
+
+def slowness(factor: float, wanted: float, period: float, steps: int, spent: float) -> str:
+    """
+    Say that the simulation is too slow, and the likely reason.
+
+    Parameters
+    ----------
+    factor, wanted : float
+        Simulated time per time that passed: as it is, and as it should be [-].
+    period : float
+        Time that there is for a step [s].
+    steps, spent : int and float
+        Steps that were tried, and the processor time that they took together [s].
+
+    """
+    mean = spent / max(steps, 1)
+    told = (f'cannot keep real time: {factor:.2f} of {wanted:g} s simulated per second; a step '
+            f'takes {1e3 * mean:.3g} ms of processor time, and there are {1e3 * period:.3g} ms '
+            'for it')
+    if mean > MOST_OF_A_PERIOD * period:
+        return (f'{told}. The robot is too much for this rate: lower step_rate or time_scale, or '
+                'give it fewer modes, elements or contacts')
+    return (f'{told}. Other programs, or the publishing of many frames, take the processor: '
+            'close some, or lower publish_rate, joint_state_rate or stations')

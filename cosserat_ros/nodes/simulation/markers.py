@@ -9,8 +9,8 @@ Loads come in a message of their own, see `LoadMarkers`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Optional
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Optional
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
@@ -18,10 +18,12 @@ import numpy as np
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from ...assembly.rods import PLATFORM
 from ...description.parts import Tendon
 from ...description.robot import Robot, RodShape
 from ...description.routing import Path
 from ...description.section import Rectangular
+from ...rod.outline import Marks, write_chords, write_frames, write_points
 from ...simulation.simulator import Load
 from ..common.conversions import fill_xyz, pose_numbers
 from .wire import Wire
@@ -32,14 +34,13 @@ DISC_COLOUR = (0.80, 0.82, 0.85, 1.0)
 PLATFORM_COLOUR = (0.80, 0.82, 0.85, 0.7)
 SLACK_COLOUR = (0.15, 0.60, 0.35, 1.0)  # a tendon without tension, a chamber without pressure
 TAUT_COLOUR = (0.90, 0.20, 0.10, 1.0)  # at the upper limit of tension or pressure
+SLACK, TAUT = np.array(SLACK_COLOUR), np.array(TAUT_COLOUR)
 FULL_EFFORT = {'N': 10.0, 'Pa': 1e5}  # that counts as the upper limit where none is given
 TENDON_WIDTH = 0.08  # of its distance from the backbone
 THINNEST = 2e-4  # [m] that a tendon is drawn, and a part of a rod long
 STRAIGHTEST = 0.02  # of its distance from the backbone, that a curved path is off between points
 LOAD_COLOURS = (0.95, 0.75, 0.10, 1.0), (0.75, 0.35, 0.85, 1.0)  # of forces, of moments
 LONGEST = 0.3  # of the robot's length, that the arrow of the greatest load is long
-SHORTEST = 1e-12  # [m] of a chord that has a direction
-PARALLEL = 1e-6  # sine of the angle to a chord, below which an axis has no part across it
 NUMBERS = 10  # float64 of a marker without points: pose and scale
 FINEST = 16  # parts that a path is divided into between two stations, at most
 Key = tuple[str, int]  # namespace and id of a marker
@@ -60,29 +61,52 @@ class RobotMarkers:
     """
 
     def __init__(self, robot: Robot, shape: Mapping[str, RodShape], frame_id: str) -> None:
-        self._robot = robot
-        self._rods = {
-            name: _rod_markers(robot, name, rod, frame_id) for name, rod in shape.items()}
-        self._discs = {
-            name: _disc_markers(robot, name, frame_id) for name in robot.discs}
-        self._paths = {
-            name: _PathMarker(robot, name, shape[robot.path(name).rod], frame_id)
-            for name in (*robot.tendons, *robot.chambers)}
-        self._platform = [
-            _marker(frame_id, 'platform', 0, Marker.CYLINDER, PLATFORM_COLOUR,
-                    (2.0 * platform.radius, 2.0 * platform.radius, platform.thickness))
-            for platform in (robot.platform,) if platform is not None]
-        markers = [
-            *(m for group in (self._rods, self._discs) for ms in group.values() for m in ms),
-            *(path.marker for path in self._paths.values()), *self._platform]
+        rods = {name: _rod_markers(robot, name, rod, frame_id) for name, rod in shape.items()}
+        discs = {name: _disc_markers(robot, name, frame_id) for name in robot.discs}
+        paths = [_path_marker(robot, name, shape, frame_id)
+                 for name in (*robot.tendons, *robot.chambers)]
+        platform = [
+            _marker(frame_id, PLATFORM, 0, Marker.CYLINDER, PLATFORM_COLOUR,
+                    (2.0 * part.radius, 2.0 * part.radius, part.thickness))
+            for part in (robot.platform,) if part is not None]
+        chords = [m for of in rods.values() for m in of]
+        frames = [m for of in discs.values() for m in of]
+        markers = [*chords, *frames, *(path.marker for path in paths), *platform]
         self._wire = Wire(MarkerArray(markers=markers))
-        sizes = [NUMBERS + 3 * len(m.points) for m in markers]
-        self._first = dict(zip(
-            ((m.ns, m.id) for m in markers), np.concatenate([[0], np.cumsum(sizes)]).tolist()))
-        self._number = {(m.ns, m.id): i for i, m in enumerate(markers)}
+        starts = np.concatenate(
+            [[0], np.cumsum([NUMBERS + 3 * len(m.points) for m in markers])]).astype(int)
+        ends = np.cumsum([0, len(chords), len(frames), len(paths), len(platform)])
+        of_chords, of_frames, of_paths, of_platform = (
+            starts[first:last] for first, last in zip(ends[:-1], ends[1:]))
+        of_points = [np.arange(first + NUMBERS, first + NUMBERS + 3 * len(path.marker.points))
+                     for first, path in zip(of_paths, paths)]
+        pose = np.arange(7)
+        # All numbers that change, one after another, and where they are in the message.
+        self._at = np.concatenate([
+            (of_chords[:, None] + pose).ravel(), of_chords + 9,
+            (of_frames[:, None] + pose).ravel(), *of_points,
+            (of_platform[:, None] + pose).ravel()])
+        self._numbers = np.zeros(self._at.size)
+        sizes = 7 * len(chords), len(chords), 7 * len(frames), sum(map(len, of_points))
+        chord_places, self._lengths, frame_places, points, platform_place = np.split(
+            self._numbers, np.cumsum(sizes))
+        self._chord_places, self._frame_places, self._points, self._platform_place = (
+            part.reshape(-1, width) for part, width in (
+                (chord_places, 7), (frame_places, 7), (points, 3), (platform_place, 7)))
+        stations = _Stations(shape)
+        self._discs = stations.marks([
+            (robot.rod_name(robot.discs[name].rod),
+             robot.discs[name].arc_lengths(robot.rod(robot.discs[name].rod).length))
+            for name in discs])
+        self._path_marks = stations.marks([(path.rod, path.s) for path in paths])
+        self._offsets = np.concatenate([np.zeros((0, 3)), *(path.r for path in paths)])
+        self._names = [path.name for path in paths]
+        self._full = np.array([path.full for path in paths])
+        self._colours = 4 * np.arange(ends[2], ends[3])[:, None] + np.arange(4)
 
     def message(
-        self, shape: Mapping[str, RodShape], efforts: Mapping[str, float], sec: int, nanosec: int,
+        self, shape: Mapping[str, RodShape], efforts: Mapping[str, float],
+        bodies: Mapping[str, np.ndarray], sec: int, nanosec: int,
     ) -> bytes:
         """
         Return the markers of one instant, a serialised MarkerArray.
@@ -92,31 +116,27 @@ class RobotMarkers:
         shape : mapping of str to RodShape
         efforts : mapping of str to float
             Of each actuator: tension [N], pressure [Pa] or force [N].
+        bodies : mapping of str to (4, 4) float64
+            With the pose of the platform, if there is one.
         sec, nanosec : int
             Stamp.
 
         """
-        wire = self._wire
-        for name in self._rods:
-            middles, lengths = _chords(shape[name].poses)
-            first = self._first[f'rods/{name}', 0] + NUMBERS * np.arange(len(lengths))
-            wire.put_at(first[:, None] + np.arange(7), pose_numbers(middles))
-            wire.put_at(first + 9, np.maximum(lengths, THINNEST))  # a rod may stretch
-        for name in self._discs:
-            discs = self._robot.discs[name]
-            rod = shape[self._robot.rod_name(discs.rod)]
-            poses = rod.poses_at(discs.arc_lengths(rod.arc_lengths[-1]))
-            first = self._first[f'discs/{name}', 0] + NUMBERS * np.arange(len(poses))
-            wire.put_at(first[:, None] + np.arange(7), pose_numbers(poses))
-        for name, path in self._paths.items():
-            points, colour = path.drawn(shape, efforts[name])
-            wire.put(self._first[path.marker.ns, 0] + NUMBERS, points)
-            wire.put_floats(4 * self._number[path.marker.ns, 0], colour)
-        if self._platform:
-            pose = self._robot.platform_pose(shape)
-            wire.put(self._first['platform', 0], pose_numbers(pose[None]))
-        wire.put_stamp(sec, nanosec)
-        return wire.data()
+        poses = np.concatenate([rod.poses for rod in shape.values()])
+        write_chords(poses, len(shape), self._chord_places, self._lengths)
+        np.maximum(self._lengths, THINNEST, out=self._lengths)  # a rod may stretch
+        if self._frame_places.size:
+            write_frames(poses, self._discs, self._frame_places)
+        if self._points.size:
+            write_points(poses, self._path_marks, self._offsets, self._points)
+            effort = np.array([efforts[name] for name in self._names])
+            x = np.clip(effort / self._full, 0.0, 1.0)[:, None]
+            self._wire.put_floats_at(self._colours, (1.0 - x) * SLACK + x * TAUT)
+        if self._platform_place.size:
+            self._platform_place[:] = pose_numbers(bodies[PLATFORM][None])
+        self._wire.put_at(self._at, self._numbers)
+        self._wire.put_stamp(sec, nanosec)
+        return self._wire.data()
 
 
 class LoadMarkers:
@@ -139,12 +159,15 @@ class LoadMarkers:
         self._shown: set[Key] = set()
 
     def message(
-        self, loads: Mapping[str, Load], shape: Mapping[str, RodShape], stamp: Time,
+        self, loads: Mapping[str, Load], shape: Mapping[str, RodShape],
+        bodies: Mapping[str, np.ndarray], stamp: Time,
     ) -> Optional[MarkerArray]:
         """Return arrows for all loads, and what takes earlier ones away; None for nothing."""
+        if not loads and not self._shown:
+            return None
         vectors = {}
         for name, load in loads.items():
-            pose = self._pose(load, shape)
+            pose = self._pose(load, shape, bodies)
             for number, part in enumerate((load.wrench[:3], load.wrench[3:])):
                 if np.any(part):
                     turned = pose[:3, :3] @ part if load.follower else part
@@ -167,9 +190,11 @@ class LoadMarkers:
             marker.header.stamp, marker.header.frame_id = stamp, self._frame_id
         return MarkerArray(markers=markers) if markers else None
 
-    def _pose(self, load: Load, shape: Mapping[str, RodShape]) -> np.ndarray:
+    def _pose(
+        self, load: Load, shape: Mapping[str, RodShape], bodies: Mapping[str, np.ndarray],
+    ) -> np.ndarray:
         if self._robot.platform is not None and load.rod is None:
-            return self._robot.platform_pose(shape)
+            return bodies[PLATFORM]
         rod = shape[self._robot.rod_name(load.rod)]
         s = rod.arc_lengths[-1] if load.at is None else load.at + 0.5 * load.extent
         return rod.poses_at(np.array([s]))[0]
@@ -215,35 +240,6 @@ def _rod_markers(robot: Robot, name: str, shape: RodShape, frame_id: str) -> lis
         for i, (kind, size) in enumerate(zip(kinds, sizes, strict=True))]
 
 
-def _chords(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return what joins neighbouring stations.
-
-    Parameters
-    ----------
-    poses : (N, 4, 4) float64
-
-    Returns
-    -------
-    (N - 1, 4, 4) and (N - 1,) float64
-        Frames in the middle, z along the chord (the section's, where there is none) and x as near
-        to the section's as can be; and the chords' lengths [m].
-
-    """
-    chord = poses[1:, :3, 3] - poses[:-1, :3, 3]
-    length = np.linalg.norm(chord, axis=1)
-    known = (length > SHORTEST)[:, None]
-    z = np.where(known, chord / np.where(known, length[:, None], 1.0), poses[:-1, :3, 2])
-    x, y = (axis - np.sum(axis * z, axis=1)[:, None] * z
-            for axis in (poses[:-1, :3, 0], poses[:-1, :3, 1]))
-    x = np.where((np.linalg.norm(x, axis=1) > PARALLEL)[:, None], x, y)
-    x /= np.linalg.norm(x, axis=1)[:, None]
-    middle = np.tile(np.eye(4), (len(chord), 1, 1))
-    middle[:, :3, :3] = np.stack([x, np.cross(z, x), z], axis=-1)
-    middle[:, :3, 3] = 0.5 * (poses[1:, :3, 3] + poses[:-1, :3, 3])
-    return middle, length
-
-
 def _disc_markers(robot: Robot, name: str, frame_id: str) -> list[Marker]:
     discs = robot.discs[name]
     size = (2.0 * discs.radius, 2.0 * discs.radius, discs.thickness)
@@ -252,53 +248,59 @@ def _disc_markers(robot: Robot, name: str, frame_id: str) -> list[Marker]:
         for i in range(len(discs.arc_lengths(robot.rod(discs.rod).length)))]
 
 
-class _PathMarker:
+class _Stations:
     """
-    A tendon or a chamber: a line p + R r beside the backbone (Till 2019, section 5.2).
+    Stations of all rods, counted through.
 
     Parameters
     ----------
-    robot : Robot
-    name : str
-        Of the actuator.
-    rod : RodShape
-        Any shape with the stations that later ones will have.
-    frame_id : str
+    shape : mapping of str to RodShape
 
     """
 
-    def __init__(self, robot: Robot, name: str, rod: RodShape, frame_id: str) -> None:
-        actuator, path = robot.actuators[name], robot.path(name)
-        guides = None
-        if isinstance(actuator, Tendon) and actuator.guided_by is not None:
-            guides = robot.discs[actuator.guided_by].arc_lengths(rod.arc_lengths[-1])
-        self._rod = path.rod
-        self._s = _path_stations(path, rod.arc_lengths, guides)
-        self._r = path.at(self._s)
-        # Most of the points are at stations, whose poses need no interpolation.
-        self._station = np.searchsorted(rod.arc_lengths, self._s).clip(max=len(rod.poses) - 1)
-        self._between = np.flatnonzero(rod.arc_lengths[self._station] != self._s)
-        tendon = isinstance(actuator, Tendon)
-        self._full = _full_effort(robot, name)
-        width = (
-            TENDON_WIDTH * np.linalg.norm(self._r, axis=1).max() if tendon
-            else 2.0 * np.sqrt(np.mean(path.areas) / np.pi))
-        self.marker = _marker(
-            frame_id, f'{"tendons" if tendon else "chambers"}/{name}', 0, Marker.LINE_STRIP,
-            SLACK_COLOUR, (max(float(width), THINNEST), 0.0, 0.0))
-        self.marker.points = [Point() for _ in self._s]
+    def __init__(self, shape: Mapping[str, RodShape]) -> None:
+        counts = [len(rod.arc_lengths) for rod in shape.values()]
+        self._first = dict(zip(shape, np.cumsum([0, *counts]).tolist()))
+        self._s = {name: rod.arc_lengths for name, rod in shape.items()}
 
-    def drawn(
-        self, shape: Mapping[str, RodShape], effort: float,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return its points (M, 3) and its colour (4,)."""
-        rod = shape[self._rod]
-        poses = rod.poses[self._station]
-        if self._between.size:
-            poses[self._between] = rod.poses_at(self._s[self._between])
-        points = poses[:, :3, 3] + np.einsum('nij,nj->ni', poses[:, :3, :3], self._r)
-        x = min(max(effort / self._full, 0.0), 1.0) if self._full > 0.0 else 0.0
-        return points, (1.0 - x) * np.array(SLACK_COLOUR) + x * np.array(TAUT_COLOUR)
+    def marks(self, places: Sequence[tuple[str, np.ndarray]]) -> Marks:
+        """Return where places are, given rods and arc lengths (P,) [m]."""
+        first, fraction = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for rod, s in places:
+            known = self._s[rod]
+            k = np.clip(np.searchsorted(known, s) - 1, 0, len(known) - 2)
+            first.append(self._first[rod] + k)
+            fraction.append((s - known[k]) / (known[k + 1] - known[k]))
+        return Marks(np.concatenate(first), np.concatenate(fraction))
+
+
+class _Path(NamedTuple):
+    """A tendon or a chamber: a line p + R r beside the backbone (Till 2019, section 5.2)."""
+
+    name: str
+    marker: Marker
+    rod: str
+    s: np.ndarray  # (M,) arc lengths of its points [m]
+    r: np.ndarray  # (M, 3) in the sections, body frame [m]
+    full: float    # effort that is drawn as the greatest [N or Pa]
+
+
+def _path_marker(
+    robot: Robot, name: str, shape: Mapping[str, RodShape], frame_id: str,
+) -> _Path:
+    actuator, path = robot.actuators[name], robot.path(name)
+    stations, guides = shape[path.rod].arc_lengths, None
+    if isinstance(actuator, Tendon) and actuator.guided_by is not None:
+        guides = robot.discs[actuator.guided_by].arc_lengths(stations[-1])
+    s = _path_stations(path, stations, guides)
+    r, tendon = path.at(s), isinstance(actuator, Tendon)
+    width = (TENDON_WIDTH * np.linalg.norm(r, axis=1).max() if tendon
+             else 2.0 * np.sqrt(np.mean(path.areas) / np.pi))
+    marker = _marker(
+        frame_id, f'{"tendons" if tendon else "chambers"}/{name}', 0, Marker.LINE_STRIP,
+        SLACK_COLOUR, (max(float(width), THINNEST), 0.0, 0.0))
+    marker.points = [Point() for _ in s]
+    return _Path(name, marker, path.rod, s, r, _full_effort(robot, name))
 
 
 def _full_effort(robot: Robot, name: str) -> float:

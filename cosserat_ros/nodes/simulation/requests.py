@@ -39,7 +39,7 @@ from ..common.conversions import (
     xyz,
 )
 from .frames import RobotFrames
-from .robot_publisher import mode_of, shown
+from .robot_publisher import mode_of
 from .wire import Wire
 
 MODES = {
@@ -49,7 +49,8 @@ MODES = {
     Leg: {ActuatorCommand.POSITION: 'length'},
 }
 MODE_NAMES = {ActuatorCommand.DESCRIBED: 'DESCRIBED', ActuatorCommand.EFFORT: 'EFFORT',
-              ActuatorCommand.POSITION: 'POSITION', ActuatorCommand.AMOUNT: 'AMOUNT'}
+              ActuatorCommand.POSITION: 'POSITION', ActuatorCommand.AMOUNT: 'AMOUNT',
+              ActuatorCommand.VELOCITY: 'VELOCITY'}
 
 
 # --- Asked ---------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ def read_mode(field: str, actuator: Actuator, mode: int) -> str:
     """Return the library's name of a mode of ActuatorCommand, or raise."""
     if mode == ActuatorCommand.DESCRIBED:
         return actuator.command
-    known = MODES[type(actuator)]
+    known = MODES.get(type(actuator), {mode_of(actuator): actuator.command})  # of a joint
     if mode not in known:
         allowed = ', '.join(f'{m} ({MODE_NAMES[m]})' for m in (0, *known))
         raise InvalidModel(field, mode, f'one of {allowed}')
@@ -213,9 +214,9 @@ def actuation(robot: Robot, commands: dict[str, float]) -> list[ActuatorCommand]
 
 def backbone(sim: Simulator, frame_id: str, stamp: Time) -> Backbone:
     """Return the present shape of a robot."""
-    now = shown(sim)
-    wire = Wire(make_backbone(now.shape, frame_id))
-    wire.put(0, backbone_numbers(now.shape, now.wrenches, now.twists, now.tip, now.tip_twist))
+    look = sim.look()
+    wire = Wire(make_backbone(look.shape, frame_id))
+    wire.put(0, backbone_numbers(look))
     wire.put_stamp(stamp.sec, stamp.nanosec)
     return deserialize_message(wire.data(), Backbone)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+import math
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
@@ -14,11 +16,11 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from ...description.joints import JointDrive
 from ...description.parts import Actuator, Chamber, Leg
-from ...description.robot import RodShape
 from ...msg import ActuatorCommand, ActuatorInfo, Backbone, RobotInfo
-from ...simulation.simulator import ActuatorState, Simulator, Snapshot
-from ..common.conversions import backbone_numbers, make_backbone, pose_numbers, time_message
+from ...simulation.simulator import Load, Look, Simulator, Snapshot
+from ..common.conversions import backbone_numbers, make_backbone, NANO, time_message
 from .frames import RobotFrames
 from .markers import LoadMarkers, RobotMarkers
 from .wire import Wire
@@ -28,24 +30,7 @@ TF_QOS = QoSProfile(depth=100)
 LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Reliable, which best-effort listeners (SensorData) match as well.
 STATE_QOS = QoSProfile(depth=10)
-
-
-class Shown(NamedTuple):
-    """A robot at one instant, as it is published."""
-
-    shape: dict[str, RodShape]
-    wrenches: dict[str, np.ndarray]  # (M, 6) of stations, body frame
-    twists: dict[str, np.ndarray]    # (M, 6)
-    tip: np.ndarray                  # (4, 4)
-    tip_twist: np.ndarray            # (6,)
-    actuators: dict[str, ActuatorState]
-
-
-def shown(sim: Simulator) -> Shown:
-    """Return what a simulator's robot looks like now."""
-    shape = sim.shape()
-    return Shown(shape, sim.internal_wrenches(), sim.twists(shape), sim.tip_pose(),
-                 sim.tip_twist(), sim.actuators())
+SHAPE_TOPICS = 'tf', 'markers', 'backbone', 'tip_pose', 'tip_twist'  # of the same instants
 
 
 class RobotPublisher:
@@ -106,39 +91,56 @@ class RobotPublisher:
 
     def publish_joints(self, snapshot: Snapshot, nanoseconds: int) -> None:
         """Publish the actuators at one instant; all stamps are `nanoseconds`."""
-        self._view.go_to(snapshot)
-        states = self._view.actuators().values()
-        numbers = np.array([(a.position, a.velocity, a.effort) for a in states])
-        if not np.isfinite(numbers).all():
+        if not self._heard('joints'):
             return
-        self._joints.put(0, numbers.T)
-        self._joints.put_stamp(*divmod(nanoseconds, 1_000_000_000))
-        self._topics['joints'].publish(self._joints.data())
+        self._view.go_to(snapshot)
+        numbers = np.array([(a.position, a.velocity, a.effort)
+                            for a in self._view.actuators().values()])
+        if np.isfinite(numbers).all():
+            self._send('joints', self._joints, numbers.T, *divmod(nanoseconds, NANO))
 
     def publish(self, snapshot: Snapshot, nanoseconds: int) -> None:
-        """Publish all else of one instant."""
+        """Publish all else of one instant that somebody listens to."""
+        heard = {name for name in SHAPE_TOPICS if self._heard(name)}
+        if not heard:
+            return
         self._view.go_to(snapshot)
-        now, stamp = shown(self._view), divmod(nanoseconds, 1_000_000_000)
-        numbers = backbone_numbers(now.shape, now.wrenches, now.twists, now.tip, now.tip_twist)
+        look, stamp = self._view.look(), divmod(nanoseconds, NANO)
+        numbers = backbone_numbers(look)
         if not np.isfinite(numbers).all():
             return
         # tf2 complains of two transforms of one instant: simulated time may stand still.
-        if nanoseconds != self._last_tf:
-            self._topics['tf'].publish(self._frames.moving(now.shape, *stamp))
+        if 'tf' in heard and nanoseconds != self._last_tf:
+            self._topics['tf'].publish(
+                self._frames.moving(look.rods.places, look.bodies, *stamp))
             self._last_tf = nanoseconds
-        efforts = {name: state.effort for name, state in now.actuators.items()}
-        self._topics['markers'].publish(self._markers.message(now.shape, efforts, *stamp))
-        arrows = self._loads.message(snapshot.loads, now.shape, time_message(nanoseconds))
-        if arrows is not None:
-            self._topics['markers'].publish(arrows)
+        if 'markers' in heard:
+            self._publish_markers(look, snapshot.loads, nanoseconds)
         for name, wire, values in (
             ('backbone', self._backbone, numbers),
-            ('tip_pose', self._pose, pose_numbers(now.tip[None])),
-            ('tip_twist', self._twist, now.tip_twist),
+            ('tip_pose', self._pose, numbers[-13:-6]),
+            ('tip_twist', self._twist, numbers[-6:]),
         ):
-            wire.put(0, values)
-            wire.put_stamp(*stamp)
-            self._topics[name].publish(wire.data())
+            if name in heard:
+                self._send(name, wire, values, *stamp)
+
+    def _heard(self, topic: str) -> bool:
+        """Tell whether somebody listens to a topic."""
+        return self._topics[topic].get_subscription_count() > 0
+
+    def _send(self, topic: str, wire: Wire, values: np.ndarray, sec: int, nanosec: int) -> None:
+        wire.put(0, values)
+        wire.put_stamp(sec, nanosec)
+        self._topics[topic].publish(wire.data())
+
+    def _publish_markers(self, look: Look, loads: Mapping[str, Load], nanoseconds: int) -> None:
+        efforts = {name: state.effort for name, state in look.actuators.items()}
+        self._topics['markers'].publish(self._markers.message(
+            look.shape, efforts, look.bodies, *divmod(nanoseconds, NANO)))
+        arrows = self._loads.message(
+            loads, look.shape, look.bodies, time_message(nanoseconds))
+        if arrows is not None:
+            self._topics['markers'].publish(arrows)
 
     def withdraw(self) -> None:
         """Take the topics back."""
@@ -150,8 +152,17 @@ def mode_of(actuator: Actuator) -> int:
     """Return the constant of ActuatorCommand for what an actuator is told."""
     if actuator.command == 'amount':
         return ActuatorCommand.AMOUNT
-    return (ActuatorCommand.EFFORT if actuator.interface == 'effort'
-            else ActuatorCommand.POSITION)
+    return {'effort': ActuatorCommand.EFFORT, 'position': ActuatorCommand.POSITION,
+            'velocity': ActuatorCommand.VELOCITY}[actuator.interface]
+
+
+def kind_of(actuator: Actuator) -> int:
+    """Return the constant of ActuatorInfo for what an actuator is."""
+    if isinstance(actuator, JointDrive):
+        return ActuatorInfo.TURN if actuator.turns else ActuatorInfo.SLIDE
+    return (ActuatorInfo.LEG if isinstance(actuator, Leg)
+            else ActuatorInfo.CHAMBER if isinstance(actuator, Chamber)
+            else ActuatorInfo.TENDON)
 
 
 def robot_info(sim: Simulator, frames: RobotFrames, step: float) -> RobotInfo:
@@ -162,12 +173,9 @@ def robot_info(sim: Simulator, frames: RobotFrames, step: float) -> RobotInfo:
         length=max(rod.length for rod in robot.rods.values()))
     for name, actuator in robot.actuators.items():
         lower, upper = actuator.bounds
-        rate = actuator.limits.rate if actuator.limits else None
-        kind = (ActuatorInfo.LEG if isinstance(actuator, Leg)
-                else ActuatorInfo.CHAMBER if isinstance(actuator, Chamber)
-                else ActuatorInfo.TENDON)
         info.actuators.append(ActuatorInfo(
-            name=name, kind=kind, mode=mode_of(actuator), unit=actuator.unit, lower=float(lower),
-            upper=float(upper), rate=float('inf') if rate is None else float(rate),
+            name=name, kind=kind_of(actuator), mode=mode_of(actuator), unit=actuator.unit,
+            lower=float(lower), upper=float(upper),
+            rate=math.inf if actuator.rate is None else actuator.rate,
             rest=float(sim.rest_command(name))))
     return info

@@ -344,7 +344,10 @@ class Services:
             now, commands = sim.time, dict(sim.commands)
             sim.go_to(snapshot)
             sim.solver.time = now
-            sim.commands.update(commands)
+            if self._stepper.demonstrates:
+                self._stepper.demonstrate(None)  # and the commands of the equilibrium stay
+            else:
+                sim.commands.update(commands)
 
         found.add_done_callback(lambda _: self._asked(Reset, adopt, urgent=True).add_done_callback(
             lambda future: answer.set_result(future.result())))

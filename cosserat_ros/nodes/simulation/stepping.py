@@ -69,6 +69,7 @@ class Status:
     residual: float = 0.0
     iterations: int = 0
     slowest: float = 0.0     # [s] since it was last asked for
+    spent: float = 0.0       # time of the processor in steps, all together [s]
     doing: str = ''          # what takes time now; empty if nothing does
     since: float = 0.0       # when that began, by the steady clock [s]
     moved: float = 0.0       # when a step ended, or time stood still as it was told to [s]
@@ -138,6 +139,7 @@ class Stepper:
         self._lock = threading.Lock()
         self._commands: dict[str, float] = {}
         self._trajectory: Optional[tuple[float, Trajectory]] = None
+        self._demonstration: Optional[Callable[[float], Mapping[str, float]]] = None
         self._errands: deque[Errand] = deque()
         self.loop = Loop('stepping', self._turn, report)
         self._schedule: Optional[Schedule] = None  # none where it is to begin anew
@@ -180,19 +182,29 @@ class Stepper:
         """Take over commands, which were checked, with the next step; a trajectory ends."""
         with self._lock:
             self._commands.update(commands)
-            self._trajectory = None
+            self._trajectory = self._demonstration = None
         self.status.commanded = time.monotonic()
 
     def follow(self, trajectory: Trajectory, start: float) -> None:
         """Follow a trajectory, which replaces an earlier one, from a simulated time on [s]."""
         with self._lock:
-            self._trajectory = start, trajectory
+            self._trajectory, self._demonstration = (start, trajectory), None
         self.status.commanded = time.monotonic()
+
+    def demonstrate(self, commands: Optional[Callable[[float], Mapping[str, float]]]) -> None:
+        """Command by a function of simulated time [s], until somebody else does; None ends it."""
+        with self._lock:
+            self._demonstration = commands
+
+    @property
+    def demonstrates(self) -> bool:
+        """Whether the robot moves by itself."""
+        return self._demonstration is not None
 
     def forget(self) -> None:
         """Drop commands that have not been taken over, and the trajectory."""
         with self._lock:
-            self._commands, self._trajectory = {}, None
+            self._commands, self._trajectory, self._demonstration = {}, None, None
 
     def commands(self) -> dict[str, float]:
         """Return what the actuators are told, by the newest commands."""
@@ -312,7 +324,7 @@ class Stepper:
         """Take a step; if it fails, all stays as it is."""
         sim, status = self._sim, self.status
         self._take_commands()
-        before, reason = sim.snapshot(), ''
+        before, reason, worked = sim.snapshot(), '', time.thread_time()
         try:
             with self._doing('a step'):
                 solution = sim.step(self.step_size)
@@ -328,6 +340,7 @@ class Stepper:
                 status.warning = solution.message
         status.moved, status.failure = time.monotonic(), reason
         status.slowest = max(status.slowest, status.moved - status.since)
+        status.spent += time.thread_time() - worked
         if reason:
             status.failed += 1
             sim.go_to(before)
@@ -340,7 +353,9 @@ class Stepper:
         sim, pace, status = self._sim, self.pace, self.status
         with self._lock:
             commands, self._commands = self._commands, {}
-            trajectory = self._trajectory
+            trajectory, demonstration = self._trajectory, self._demonstration
+        if demonstration is not None:
+            sim.commands.update(demonstration(sim.time + self.step_size))
         sim.commands.update(commands)
         if trajectory is not None:
             start, points = trajectory

@@ -95,8 +95,9 @@ def read_trajectory(
         times.append(point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec)
         try:
             values.append(_commands(robot, names, point))
-            if len(point.velocities) or rates:
-                rates.append(check_vector('velocities', list(point.velocities), len(names)))
+            own = _rates(robot, names, point)
+            if own is not None or rates:
+                rates.append(own or check_vector('velocities', [], len(names)))
         except InvalidModel as error:
             raise error.within(f'points[{i}]') from None
         if i and not times[i] > times[i - 1] or times[0] < 0.0:
@@ -119,10 +120,24 @@ def read_trajectory(
     return trajectory
 
 
+def _rates(robot: Robot, names: list[str], point) -> Optional[tuple[float, ...]]:
+    """Return the rates of the commands of a point, if they are given: those of velocities too."""
+    paced = [robot.actuators[name].interface == 'velocity' for name in names]
+    given = point.accelerations if all(paced) else point.velocities
+    if not len(given):
+        return None
+    rates = check_vector('accelerations' if all(paced) else 'velocities', list(given), len(names))
+    if not any(paced) or all(paced):
+        return rates
+    faster = check_vector('accelerations', list(point.accelerations) or [0.0] * len(names),
+                          len(names))
+    return tuple(a if own else v for own, a, v in zip(paced, faster, rates))
+
+
 def _commands(robot: Robot, names: list[str], point) -> list[float]:
     """Return the commands of a point."""
-    arrays = {'position': point.positions, 'effort': point.effort}
-    fields = {'position': 'positions', 'effort': 'effort'}
+    arrays = {'position': point.positions, 'velocity': point.velocities, 'effort': point.effort}
+    fields = {'position': 'positions', 'velocity': 'velocities', 'effort': 'effort'}
     for interface, array in arrays.items():
         if len(array) not in (0, len(names)):
             raise InvalidModel(fields[interface], len(array), f'none or {len(names)} numbers')

@@ -94,6 +94,10 @@ class Wire:
         flat = np.ravel(values)
         self._floats[self._float_at[first:first + flat.size]] = flat
 
+    def put_floats_at(self, which: np.ndarray, values: np.ndarray) -> None:
+        """Write the float32 numbers `which` (any shape)."""
+        self._floats[self._float_at[which]] = values
+
     def put_stamp(self, sec: int, nanosec: int) -> None:
         """Write all stamps."""
         self._words[self._time_at[0::2]] = sec & 0xFFFF_FFFF

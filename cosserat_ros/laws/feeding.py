@@ -12,13 +12,12 @@ material passes there at the speed of feeding: inertia forces of order ``2 rho A
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..checks.errors import InvalidModel
-from ..description.robot import Robot
 from ..numerics.kernels import Direct, kernel
 from ..rod.discretisation import Discretisation, gram
 
@@ -66,26 +65,36 @@ _directly_fed = Direct(_fed)
 
 
 class Feeding:
-    """How the rods of a robot change with the lengths of those that are legs."""
+    """
+    How rods change with the lengths of those that are legs.
 
-    def __init__(self, robot: Robot, rods: Sequence[Discretisation]) -> None:
-        self._names = list(robot.rods)
-        self.nodes = [_fed_nodes(robot, name, d) for name, d in zip(robot.rods, rods)]
-        self._whole = np.array([rod.length for rod in robot.rods.values()])
-        self._first = np.array([rod.segments[0].length for rod in robot.rods.values()])
-        fed = np.array(self.nodes)[:, :, None]
+    Parameters
+    ----------
+    rods : mapping of str to Discretisation
+    fed : sequence of float
+        Of each rod, the length of what is fed, at rest; 0 of one that is no leg [m].
+
+    """
+
+    def __init__(self, rods: Mapping[str, Discretisation], fed: Sequence[float]) -> None:
+        self._names, parts = list(rods), list(rods.values())
+        self.nodes = [d.s < length for d, length in zip(parts, fed)]
+        self._whole = np.array([d.breaks[-1] for d in parts])
+        self._first = np.array([length or 1.0 for length in fed])
+        fed_nodes = np.array(self.nodes)[:, :, None]
 
         def grams(name: str, nodes: np.ndarray) -> np.ndarray:
             return np.array([
                 gram(d.Phi, d.component, d.w, np.where(part, getattr(d, name), 0.0))
-                for d, part in zip(rods, nodes)])
+                for d, part in zip(parts, nodes)])
 
-        inertia, stress = (np.array([value(d) for d in rods]) for value in (
+        inertia, stress = (np.array([value(d) for d in parts]) for value in (
             lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
         self.parts = Parts(
-            grams('stiffness', fed), grams('stiffness', ~fed), grams('damping', fed),
-            grams('damping', ~fed), np.where(fed, inertia, 0.0), np.where(fed, 0.0, inertia),
-            np.where(fed, stress, 0.0))
+            grams('stiffness', fed_nodes), grams('stiffness', ~fed_nodes),
+            grams('damping', fed_nodes), grams('damping', ~fed_nodes),
+            np.where(fed_nodes, inertia, 0.0), np.where(fed_nodes, 0.0, inertia),
+            np.where(fed_nodes, stress, 0.0))
 
     def fed(self, lengths: np.ndarray) -> Fed:
         """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
@@ -103,9 +112,3 @@ class Feeding:
     def stretch_at_nodes(self, lengths: np.ndarray) -> np.ndarray:
         """Return the same at the nodes of all rods, (k, N): 1 where nothing is fed."""
         return np.where(self.nodes, self.stretches(lengths)[:, None], 1.0)
-
-
-def _fed_nodes(robot: Robot, name: str, d: Discretisation) -> np.ndarray:
-    """Return which nodes of a rod are fed, (N,) bool: those of a leg's first segment."""
-    leg = any(leg.rod == name for leg in robot.legs.values())
-    return (d.s < robot.rods[name].breaks[1]) & leg

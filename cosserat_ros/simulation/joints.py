@@ -1,0 +1,214 @@
+"""
+Joints that are driven, and bodies that move: what a simulator knows of them beside its rods.
+
+A position drive holds its coordinate where it is told. A velocity drive holds it too, and takes it
+along by what it is told from step to step, as far as the limits let it; in statics it stays where
+it is. An effort drive pushes.
+
+A time scheme makes rates of the positions that are told. Where those have a kink it answers with
+rates and accelerations that change sign from step to step, for long: nothing damps what is told.
+So a held coordinate whose rate by the scheme is farther from that of a parabola through its last
+positions than mean rates have changed of late goes on with the rate and the acceleration of the
+parabola. Smooth motions are left to the scheme, whose order they keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..assembly.assembly import Frame
+from ..assembly.element import Motion
+from ..assembly.rods import RodsSolver
+from ..assembly.state import RootMotion
+from ..checks.errors import InvalidModel
+from ..checks.fields import check_vector
+from ..description.joints import BASE
+from ..description.robot import Robot
+from ..numerics.lie import inverse_se3
+from ..rod.kinematics import Base
+
+
+class Pace(NamedTuple):
+    """How held coordinates moved in the last steps."""
+
+    rate: np.ndarray    # (m,) mean rates in the last step
+    before: np.ndarray  # (m,) in the one before
+    step: float         # how long the last one was [s]
+
+
+def _still(count: int) -> Pace:
+    return Pace(np.zeros(count), np.zeros(count), 0.0)
+
+
+class DrivenJoints:
+    """
+    The actuators of a robot that drive joints.
+
+    Parameters
+    ----------
+    robot : Robot
+    solver : RodsSolver
+        Of the robot.
+
+    """
+
+    def __init__(self, robot: Robot, solver: RodsSolver) -> None:
+        self._solver, self._drives = solver, robot.drives
+        self.places = places_of(robot, solver)
+        self._held = np.array([at for name, at in self.places.items()
+                               if self._drives[name].coordinate.drive != 'effort'], dtype=np.int64)
+        self.memory = _still(self._held.size)
+
+    def tell(self, reached: Mapping[str, float], dt: float = 0.0) -> None:
+        """Tell the joints what their actuators have got to; dt [s] is the step that follows."""
+        c = self._solver.tree.coordinates
+        for name, at in self.places.items():
+            drive = self._drives[name].coordinate.drive
+            if drive == 'effort':
+                c.push[at] = reached[name]
+            elif drive == 'position':
+                c.command[at] = reached[name]
+            else:
+                c.command[at] = np.clip(
+                    self._solver.z[at] + reached[name] * dt, c.least[at], c.most[at])
+
+    def stop(self) -> None:
+        """Stand still: what follows is no continuation of what was."""
+        self.memory = _still(self._held.size)
+
+    def keep_pace(self, before: np.ndarray, dt: float) -> None:
+        """End echoes of kinks in what held coordinates were told, after a step dt [s] from z."""
+        if not self._held.size:
+            return
+        solver, last = self._solver, self.memory
+        rate = (solver.z[self._held] - before[self._held]) / dt
+        bend = (rate - last.rate) / (dt + last.step)
+        smooth = rate + dt * bend
+        echo = np.abs(solver.z_t[self._held] - smooth) > (
+            np.abs(rate - last.rate) + np.abs(last.rate - last.before))
+        if echo.any():
+            solver.set_rates(self._held[echo], smooth[echo], 2.0 * bend[echo])
+        self.memory = Pace(rate, last.rate, dt)
+
+    def states(self) -> dict[str, tuple[float, float, float]]:
+        """Return position, effort and velocity of each, as of the present instant."""
+        if not self.places:
+            return {}
+        solver, c = self._solver, self._solver.tree.coordinates
+        effort = solver.refresh().effort
+        return {name: (
+            float(solver.z[at]), float(effort[at] if c.driven[at] else c.push[at]),
+            float(solver.z_t[at])) for name, at in self.places.items()}
+
+
+def places_of(robot: Robot, solver: RodsSolver) -> dict[str, int]:
+    """Return where the coordinates of driven joints are in z, by actuator."""
+    found = solver.places.coordinates
+    return {name: found[drive.joint][drive.index] for name, drive in robot.drives.items()}
+
+
+# --- Bodies --------------------------------------------------------------------------------------
+
+def body_motion(solver: RodsSolver, name: str) -> Base:
+    """Return the motion of a body's frame at the present instant, in the assembly's frame."""
+    solver.refresh()
+    return motion_at(solver, solver.places.bodies[name])
+
+
+def motion_at(solver: RodsSolver, frame: Frame) -> Base:
+    """Return the motion of a frame as of the last sweep."""
+    end = solver.frame(frame.link)
+    arm = end.R @ frame.pose[:3, 3]
+    along = np.cross(end.Om, arm)
+    return Base(end.R @ frame.pose[:3, :3], end.p + arm, end.Om, end.p_t + along, end.Om_t,
+                end.p_tt + np.cross(end.Om_t, arm) + np.cross(end.Om, along))
+
+
+def pose_of(base: Base) -> np.ndarray:
+    """Return the pose (4, 4) of what moves."""
+    g = np.eye(4)
+    g[:3, :3], g[:3, 3] = base.R, base.p
+    return g
+
+
+# --- The base ------------------------------------------------------------------------------------
+
+class MovingBase:
+    """
+    base_link of a robot, where it is driven or floats.
+
+    The assembly's frame is base_link as it is at the start, `home` in its parent.
+
+    Parameters
+    ----------
+    robot : Robot
+    solver : RodsSolver
+
+    """
+
+    def __init__(self, robot: Robot, solver: RodsSolver) -> None:
+        self.home, self._motion, self._solver = robot.base.matrix(), robot.base.motion, solver
+        self.fixed = self._motion == 'fixed'
+        self.floats = np.array(  # places in z of its coordinates, if it floats
+            solver.places.coordinates.get(BASE, []), dtype=np.int64)
+
+    def pose(self) -> np.ndarray:
+        """Return base_link as seen from where it was at the start, (4, 4)."""
+        return np.eye(4) if self.fixed else pose_of(body_motion(self._solver, BASE))
+
+    def seen(self, poses: np.ndarray) -> np.ndarray:
+        """Return poses (..., 4, 4) of the assembly's frame as seen from base_link."""
+        return poses if self.fixed else inverse_se3(self.pose()) @ poses
+
+    def unseen(self, poses: np.ndarray) -> np.ndarray:
+        """Return poses (..., 4, 4) that are seen from base_link in the assembly's frame."""
+        return poses if self.fixed else self.pose() @ poses
+
+    def drive(self, motion: Motion | RootMotion) -> None:
+        """Move a driven base: see `Simulator.drive_base`."""
+        if self._motion != 'driven':
+            raise InvalidModel('base.motion', self._motion, 'driven, to be moved')
+        link, solver = self._solver.places.bodies[BASE].link, self._solver
+        if callable(motion):
+            solver.motions[link] = self._at_home(motion)
+            return
+        solver.motions.pop(link, None)
+        for mine, given in zip(solver.tree.roots, self._from_parent(_checked(motion))):
+            mine[link] = given
+
+    def _from_parent(self, motion: Motion) -> Motion:
+        R, p = self.home[:3, :3].T, self.home[:3, 3]
+        return Motion(R @ motion.R, R @ (motion.p - p), *(R @ part for part in motion[2:]))
+
+    def _at_home(self, motion: RootMotion) -> RootMotion:
+        R, p = self.home[:3, :3], self.home[:3, 3]
+
+        def moved(last: Motion, time: float, dt: float) -> Motion:
+            seen = Motion(R @ last.R, R @ last.p + p, *(R @ part for part in last[2:]))
+            return self._from_parent(_checked(motion(seen, time, dt)))
+        return moved
+
+    def held(self, solve: Callable) -> Callable:
+        """Return a solve during which a floating base is held where it is: for statics."""
+        def held_solve():
+            c, at = self._solver.tree.coordinates, self.floats
+            c.command[at], c.driven[at] = self._solver.z[at], True
+            try:
+                return solve()
+            finally:
+                c.driven[at] = False
+        return held_solve if self.floats.size else solve
+
+
+def _checked(motion: Motion) -> Motion:
+    """Return a motion as arrays, or raise."""
+    R = np.array(motion.R, dtype=float)
+    if R.shape != (3, 3) or not np.isfinite(R).all() or not np.allclose(
+            R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
+        raise InvalidModel('R', motion.R, 'a rotation matrix, 3 x 3')
+    U, _, Vt = np.linalg.svd(R)
+    return Motion(U @ Vt, *(np.array(check_vector(name, value, 3))
+                            for name, value in zip(Motion._fields[1:], motion[1:])))
