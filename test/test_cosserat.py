@@ -138,7 +138,8 @@ def test_files_are_checked(capsys, tmp_path):
 
 def test_topics_are_listed_read_and_written(robot, run):
     run('call', '/simulator/pause', '{data: false}')
-    assert '/simulator/backbone  cosserat_ros/msg/Backbone' in run('topics')[1]
+    listed = (run('topics')[1] for _ in range(5))  # a busy machine is slow to tell of all of them
+    assert any('/simulator/backbone  cosserat_ros/msg/Backbone' in said for said in listed)
     assert run('pub', '/simulator/commands', '{data: [2, 0, 0, 1]}')[0] == 0
     assert robot.spin_until(lambda: robot.efforts() == [2.0, 0.0, 0.0, 1.0])
     code, said = run('echo', 'joint_states', '-n', '1', '--timeout', '20')

@@ -37,7 +37,7 @@ from .process import START_ERRORS
 from .service_calls import full_name
 
 FOUND = 8.0  # [s] within which topics, services and nodes must be found
-ALL_FOUND = 0.5  # [s] after the first, within which the others are
+QUIET = 1.0  # [s] without a new topic, after which all are taken to be found
 OWN_TOPICS = 2  # of every node: /rosout and /parameter_events
 PATIENCE = 0.05  # [s] at most until a signal is heeded
 HIDDEN = '/_'  # in names that are not for people
@@ -153,6 +153,16 @@ class Asker(Node):
             self._executor.spin_once(timeout_sec=min(left, PATIENCE))
         return said
 
+    def all_topics(self) -> list[tuple[str, list[str]]]:
+        """Return names and types of all topics, once no new one has been found for a while."""
+        known = self.get_topic_names_and_types
+        self.wait_for(lambda: len(known()) > OWN_TOPICS, FOUND)
+        found: list[tuple[str, list[str]]] = []
+        while len(known()) != len(found):
+            found = known()
+            self.wait_for(lambda: len(known()) != len(found), QUIET)
+        return sorted(found)
+
     def kind_of_topic(self, name: str) -> str:
         """Return the type of a topic that somebody has, or raise."""
         return self._kind('topic', name, self.get_topic_names_and_types)
@@ -210,9 +220,7 @@ def topics(words: Sequence[str]) -> int:
     parser = OneLineParser(prog='cosserat topics', description='List topics, with their types.')
 
     def act(node: Asker, given: Any) -> int:
-        node.wait_for(lambda: len(node.get_topic_names_and_types()) > OWN_TOPICS, FOUND)
-        node.wait_for(lambda: False, ALL_FOUND)
-        for name, kinds in sorted(node.get_topic_names_and_types()):
+        for name, kinds in node.all_topics():
             if HIDDEN not in name:
                 print(f'{name}  {kinds[0]}')
         return 0
