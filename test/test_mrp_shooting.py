@@ -24,6 +24,7 @@ from cosserat_ros.papers.surmont_cases import (
     bend,
     E_STEEL,
     follow_helix,
+    helix,
     hinged,
     RADIUS,
     t_frame,
@@ -61,13 +62,21 @@ def s_over(rho, s):
 
 
 def test_a_helix_turns_more_than_parameters_without_shadow_could():
-    """4.3: two turns at a fifth of the load; force and moment at the tip are those told."""
-    for found in follow_helix(np.linspace(0.0, 0.2, 11), accuracy=1e-9):
+    """
+    4.3: ten turns at its full load; force and moment at the tip are those told.
+
+    The paper has curves only. Their slope is that of shear, F L / GA, and 0 without it.
+    """
+    for found in follow_helix(np.linspace(0.0, 1.0, 26), accuracy=1e-8):
         assert found.converged
+    rigid = helix(1.0, shear=1e12, accuracy=1e-8).solve(found.Z)
+    assert rigid.converged
+    by_shear = found.phi[0][0, -1, 1] - rigid.phi[0][0, -1, 1]
+    assert_allclose(by_shear, 50.0 * 10.0 / 0.5e4, rtol=2e-3)
     tip = found.phi[0][0, -1]
     turn = matrix_from_mrp(np.ascontiguousarray(tip[SIGMA]))
-    assert_allclose(turn @ tip[N], [0.0, 10.0, 0.0], rtol=0, atol=1e-7)
-    assert_allclose(turn @ tip[M], [0.0, 40.0 * np.pi, 0.0], rtol=0, atol=1e-7)
+    assert_allclose(turn @ tip[N], [0.0, 50.0, 0.0], rtol=0, atol=1e-7)
+    assert_allclose(turn @ tip[M], [0.0, 200.0 * np.pi, 0.0], rtol=0, atol=1e-7)
     assert np.diff(found.phi[0][0, :, SIGMA], axis=0).__abs__().max() > 1.0  # it switched
 
 

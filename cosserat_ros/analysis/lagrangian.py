@@ -18,7 +18,9 @@ times their bracket,
 
     C = 1/2 d(C v)/dv - 1/2 M [Om x]
 
-With it M_t - 2 C is skew in all coordinates, as passivity-based control asks.
+With it M_t - 2 C is skew in all coordinates, as passivity-based control asks. A wake
+(:func:`cosserat_ros.laws.flow.wake`) is the exception: its force is quadratic in v, too, and so
+is in C, but it takes power from the body, and M_t - 2 C is then not skew.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Lagrangian(NamedTuple):
     """The equations of motion at an instant; see `cosserat_ros.analysis.lagrangian`."""
 
     mass: np.ndarray       # (n, n) M
-    coriolis: np.ndarray   # (n, n) C
+    coriolis: np.ndarray   # (n, n) C; M_t - 2 C is skew unless there is a wake
     gravity: np.ndarray    # (n,) minus the force of the weight
     stiffness: np.ndarray  # (n, n) K of rods and springs, constant
     rest: np.ndarray       # (n,) y where springs are at rest

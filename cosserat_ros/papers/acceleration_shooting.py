@@ -32,6 +32,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.integrate import simpson
 from scipy.linalg import solve_banded
 
 from ..checks.errors import InvalidModel
@@ -388,13 +389,10 @@ class ShootingRod:
     @property
     def momentum(self) -> np.ndarray:
         """Linear and angular momentum about the origin, (6,), by Simpson's rule."""
-        R, M, weight = rotations(self.y[:, H]), self.inertia[::2], np.ones(self.N + 1)
-        weight[1:-1:2], weight[2:-1:2] = 4.0, 2.0
-        sums = M * self.y[:, ETA]
-        linear, spin = times(R, sums[:, :3]), times(R, sums[:, 3:])
-        weight *= self.rod.length / self.N / 3.0
-        return np.concatenate([weight @ linear, weight @ (
-            spin + np.cross(self.y[:, P], linear))])
+        R, density = rotations(self.y[:, H]), self.inertia[::2] * self.y[:, ETA]
+        linear, spin = times(R, density[:, :3]), times(R, density[:, 3:])
+        along = np.hstack([linear, spin + np.cross(self.y[:, P], linear)])
+        return simpson(along, x=self.s[::2], axis=0)
 
 
 def _solved(J: np.ndarray, r: np.ndarray) -> np.ndarray | None:

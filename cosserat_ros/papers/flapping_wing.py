@@ -7,10 +7,10 @@ Frames have x to the right (s of the paper), y ahead (n) and z up (a). A wing at
 upright, its leading edge above.
 
 Table I is followed, with l = S / M = 17.5 mm, where it prints 1.75. What the paper leaves open is
-stated here: gravity is 9.81 m/s^2; X_j is the middle of a section; the stroke axis is vertical,
-through the wings' roots, which are alpha c above the thorax's centre ("ac from O_0 along s_0"
-would be outside of it); blades are rectangles. Its added mass rho pi c^2 is 4 times that of a flat
-plate: it is a factor here.
+stated here: gravity is 9.81 m/s^2; X_j is the middle of a section, or where `section_place` says;
+the stroke axis is vertical, through the wings' roots, which are alpha c above the thorax's centre
+("ac from O_0 along s_0" would be outside of it); blades are rectangles. Its added mass rho pi c^2
+is 4 times that of a flat plate: it is a factor here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,19 @@ from ..assembly.solver import AssemblySolver
 from ..description.modes import StrainModes
 from ..description.rod import Material, Rod, Segment
 from ..description.section import FreeSection
-from ..laws.flow import added_mass, blade, of_length, Station
+from ..laws.flow import (
+    added_mass,
+    BLADE,
+    blade,
+    CENTRE,
+    DRAG,
+    FORWARD,
+    LIFT,
+    MASS,
+    NORMAL,
+    of_length,
+    Station,
+)
 from ..numerics.lie import adjoint_se3, exp_se3, hat, inverse_se3, log_so3
 from .hybrid_multibody import Body, hybrid, kirchhoff, Outcome, rigid_inertia, State, weight
 
@@ -34,6 +46,11 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 POINTS = 6                 # of Gauss's rule along a blade
 UP, SPAN = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 CENTRE_OF_PRESSURE = 0.4   # of the chord, from the leading edge
+FLAT_PLATE = 0.25 * np.pi  # added mass per length, of rho c^2
+MARKER = 0.01              # depth below the leading edge of the tip that is compared [m]
+ROD_AREA, ROD_DENSITY = 1e-6, 1e-6  # of a wing that is a rod: all of its mass is in its flow
+NEARLY_PERIODIC = 1e-7     # gap at which a hover is found
+HOVER_INCREMENT = 1e-4     # of the finite differences of a hover
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,7 @@ class Vehicle:
     bending: tuple[float, float] = (36e-3, 9e-3)   # k_b
     damping: float = 1e-5                  # mu [N m s/rad]
     added_mass: float = 4.0                # of that of a flat plate
+    section_place: float = 0.5             # X_j within a section: 0 at its start, 1 at its end
 
     @property
     def section(self) -> float:
@@ -69,7 +87,7 @@ class Vehicle:
     @property
     def places(self) -> np.ndarray:
         """X_j of the blades, (M,) [m]."""
-        return (np.arange(self.blades) + 0.5) * self.section
+        return (np.arange(self.blades) + self.section_place) * self.section
 
     @property
     def chords(self) -> np.ndarray:
@@ -119,7 +137,7 @@ class Vehicle:
         chord = self.chords[k]
         centre = np.array([0.0, 0.0, -CENTRE_OF_PRESSURE * chord])
         m = np.zeros((3, 3))
-        m[1, 1] = self.added_mass * 0.25 * np.pi * self.air * chord ** 2  # w w^T
+        m[1, 1] = self.added_mass * FLAT_PLATE * self.air * chord ** 2  # w w^T
         T = np.hstack([np.eye(3), -hat(centre)])
         numbers = added_mass(T.T @ m @ T) + blade(self.air, chord, centre, UP, (0.0, 1.0, 0.0))
         x, w = np.polynomial.legendre.leggauss(POINTS)
@@ -179,7 +197,7 @@ class PaperVehicle:
         M, f = np.zeros((6, 6)), weight(GRAVITY, self.bodies[j].inertia, at)
         for station in self.stations.get(j, []):
             Ad = adjoint_se3(inverse_se3(station.pose))
-            own = station.numbers[:36].reshape(6, 6)
+            own = station.numbers[MASS:MASS + 36].reshape(6, 6)
             M += Ad.T @ own @ Ad
             f -= Ad.T @ blade_force(station.numbers, Ad @ twist)
         return M, f + kirchhoff(M, twist)
@@ -228,7 +246,7 @@ def _moved(
 
 def blade_force(numbers: np.ndarray, twist: np.ndarray) -> np.ndarray:
     """Return lift and drag (6,) on a station, as section IV-B says it, with C_L, C_D and beta."""
-    centre, t, w = numbers[42:45], numbers[45:48], numbers[48:51]
+    centre, t, w = (numbers[at:at + 3] for at in (CENTRE, FORWARD, NORMAL))
     V = twist[:3] + np.cross(twist[3:], centre)
     V = t * (t @ V) + w * (w @ V)
     speed = np.linalg.norm(V)
@@ -237,10 +255,11 @@ def blade_force(numbers: np.ndarray, twist: np.ndarray) -> np.ndarray:
     v = V / speed
     w = -w if w @ v > 0.0 else w  # away from the side of pressure
     u = np.cross(v, np.cross(t, v))
-    u = u / max(np.linalg.norm(u), 1e-300)
+    u = u / max(np.linalg.norm(u), np.finfo(float).tiny)
     beta = np.arctan2(-w @ v, -t @ v)
-    lift, drag = numbers[51] * np.sin(2.0 * beta), numbers[52] - numbers[53] * np.cos(2.0 * beta)
-    force = -numbers[36] * speed ** 2 * (lift * u + drag * v)
+    lift = numbers[LIFT] * np.sin(2.0 * beta)
+    drag = numbers[DRAG] - numbers[DRAG + 1] * np.cos(2.0 * beta)
+    force = -numbers[BLADE] * speed ** 2 * (lift * u + drag * v)
     return np.concatenate([force, np.cross(centre, force)])
 
 
@@ -368,7 +387,7 @@ def rod_assembly_of(vehicle: Vehicle, segments: int = 8, modes: int = 2) -> Asse
         centre = np.array([0.0, -CENTRE_OF_PRESSURE * chord, 0.0])
         T = np.hstack([np.eye(3), -hat(centre)])
         m = np.zeros((3, 3))
-        m[0, 0] = vehicle.added_mass * 0.25 * np.pi * vehicle.air * chord ** 2
+        m[0, 0] = vehicle.added_mass * FLAT_PLATE * vehicle.air * chord ** 2
         return added_mass(own + T.T @ m @ T) + blade(
             vehicle.air, chord, centre, (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 
@@ -376,8 +395,8 @@ def rod_assembly_of(vehicle: Vehicle, segments: int = 8, modes: int = 2) -> Asse
     for s in 0.5 * (ends[:-1] + ends[1:]):
         GJ, EI = (vehicle.section * (a + s / vehicle.span * (b - a))
                   for a, b in (vehicle.twisting, vehicle.bending))
-        parts.append(Segment(vehicle.span / segments, FreeSection(1e-6, EI, EI, GJ),
-                             Material(1.0, 1e-6, shear_modulus=1.0)))
+        parts.append(Segment(vehicle.span / segments, FreeSection(ROD_AREA, EI, EI, GJ),
+                             Material(1.0, ROD_DENSITY, shear_modulus=1.0)))
     for name, side in SIDES.items():
         bodies[f'{name}_root'] = RigidBody()
         joints[f'{name}_stroke'] = Joint(
@@ -395,8 +414,8 @@ def flap_rods(vehicle: Vehicle, solver: AssemblySolver, steps: int, dt: float) -
     """
     Stroke wings that are rods; return what the right one does, (steps, 6).
 
-    Stroke, torque and power of its motor, and where its tip is. That is 1 cm below the leading
-    edge, by which it shows the twist, too [rad, N m, W, m].
+    Stroke, torque and power of its motor, and where its tip is. That is `MARKER` below the
+    leading edge, by which it shows the twist, too [rad, N m, W, m].
     """
     strokes = [solver.places.coordinates[f'{name}_stroke'][0] for name in SIDES]
     tip, rows = solver.places.rods['right'][-1], []
@@ -409,7 +428,7 @@ def flap_rods(vehicle: Vehicle, solver: AssemblySolver, steps: int, dt: float) -
         end, right = solver.refresh().end, strokes[0]
         torque = solver.work.effort[right]
         rows.append([solver.z[right], torque, torque * solver.z_t[right],
-                     *(end.p[tip] - 0.01 * end.R[tip, :, 1])])
+                     *(end.p[tip] - MARKER * end.R[tip, :, 1])])
     return np.array(rows)
 
 
@@ -499,10 +518,10 @@ def hover(vehicle: Vehicle, dt: float = 2e-4, strokes: int = 3, iterations: int 
 
     for _ in range(iterations):
         gap = miss(x)
-        if np.abs(gap).max() < 1e-7:
+        if np.abs(gap).max() < NEARLY_PERIODIC:
             break
         J = np.column_stack([
-            (miss(x + h) - gap) / 1e-4 for h in 1e-4 * np.eye(x.size)])
+            (miss(x + h) - gap) / HOVER_INCREMENT for h in HOVER_INCREMENT * np.eye(x.size)])
         x = x - np.linalg.solve(J, gap)
     gap = miss(x)
     here = replace(vehicle, amplitude=x[-1] * vehicle.amplitude)
