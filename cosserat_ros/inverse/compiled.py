@@ -104,7 +104,7 @@ def station_motion(d, base, q, station, offset, wanted):
 
     """
     still = np.zeros(q.size)
-    x, n = state_of(d, base, q, still, still, None), 0
+    x, n = state_of(d, base, q, still, still), 0
     psi = np.zeros((0, 3, 0))
     if wanted:
         n, psi = q.size, turn_columns(d, x)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.arena import matrix, vector, zeros
+from ..numerics.arena import matrix, vector
 from ..numerics.kernels import inner, kernel
 from ..numerics.rotations import cross
 
@@ -111,7 +111,7 @@ def path_tangent(a, i, k, xi, c):
 
 
 @kernel
-def lengths_and_gradients(a, xi, room=None):
+def lengths_and_gradients(a, xi):
     """
     Return lengths or volumes (m,), and their weighted densities' gradients (m, N, 6).
 
@@ -123,7 +123,7 @@ def lengths_and_gradients(a, xi, room=None):
 
     """
     m, N = a.weight.shape
-    length, gradient = zeros(room, (m,)), zeros(room, (m, N, 6))
+    length, gradient = np.zeros((m,)), np.zeros((m, N, 6))
     c = vector(3)
     for i in range(m):
         for k in range(N):

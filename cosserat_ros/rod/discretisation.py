@@ -31,7 +31,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.linalg import block_diag
 
 from ..checks.errors import InvalidModel
 from ..description.modes import FAMILIES, StrainModes
@@ -58,6 +57,7 @@ class Discretisation(NamedTuple):
     Phi: np.ndarray          # (N, n) value of each mode at each node
     rest_turn: np.ndarray    # (M, 3) Omega of the rest strain [rad]
     turn: np.ndarray         # (M, n) Omega of each mode, along the axis of its component
+    reach: np.ndarray        # (n, 4) int64, where a mode is not 0: first node, past its last; M
     station: np.ndarray      # (N,) int64, exponentials before each node
     end_station: np.ndarray  # (E,) int64, exponentials before the end of each element
     breaks: np.ndarray       # (E + 1,) arc length of the elements' ends [m]
@@ -130,13 +130,18 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
         return np.concatenate([getattr(element, name) for element in elements])
 
     def diagonal(name: str) -> np.ndarray:
-        return block_diag(*(getattr(element, name) for element in elements))
+        rows, columns = getattr(elements[0], name).shape
+        full = np.zeros((E * rows, E * columns))  # what stays 0 takes no memory
+        for e, element in enumerate(elements):
+            full[e * rows:(e + 1) * rows, e * columns:(e + 1) * columns] = getattr(element, name)
+        return full
 
     arrays = Discretisation(
         s=s, w=joined('w'), W=np.array([element.W for element in elements]),
         stiffness=rod.stiffness(s), damping=rod.damping(s), inertia=joined('inertia'),
         rest_strain=joined('rest_strain'), component=joined('component'), Phi=diagonal('Phi'),
         rest_turn=joined('rest_turn'), turn=diagonal('turn'),
+        reach=np.repeat(_reach(np.arange(E), E, m, steps), sum(modes.counts), axis=0),
         station=(first[:, None] + 2 * modes.substeps * np.arange(1, m + 1)).ravel(),
         end_station=first + steps, breaks=ends, elastic=diagonal('elastic'),
         viscous=diagonal('viscous'))
@@ -200,9 +205,9 @@ def resample(
     x, weights = legendre.leggauss(nodes)
     half = 0.5 * np.diff(ends)
     s = (0.5 * (ends[1:] + ends[:-1])[:, None] + half[:, None] * x).ravel()
+    within = np.clip(np.searchsorted(d.breaks, s[::nodes]) - 1, 0, len(d.breaks) - 2)
     Phi, turn, rest_turn = np.zeros((E * nodes, d.component.size)), [], []
-    for i in range(E):
-        at = int(np.clip(np.searchsorted(d.breaks, s[i * nodes]) - 1, 0, len(d.breaks) - 2))
+    for i, at in enumerate(within):
         start, end = d.breaks[at], d.breaks[at + 1]
         here = slice(i * nodes, (i + 1) * nodes)
         knots = (2.0 * np.array([ends[i], *s[here], ends[i + 1]]) - start - end) / (end - start)
@@ -219,10 +224,18 @@ def resample(
         W=half[:, None, None] * _integration_matrix(x), stiffness=none, damping=none,
         inertia=none, rest_strain=rod.rest_strain(s), component=d.component, Phi=Phi,
         rest_turn=np.concatenate(rest_turn), turn=np.concatenate(turn),
+        reach=np.repeat(_reach(within, len(d.breaks) - 1, nodes, len(turn[0])), n, axis=0),
         station=(first[:, None] + 2 * modes.substeps * np.arange(1, nodes + 1)).ravel(),
         end_station=first + len(turn[0]), breaks=ends,
         elastic=np.zeros_like(d.elastic), viscous=np.zeros_like(d.viscous))
     return Discretisation(*map(np.ascontiguousarray, arrays))
+
+
+def _reach(within: np.ndarray, count: int, nodes: int, steps: int) -> np.ndarray:
+    """Return nodes and exponentials, from and to, of pieces `within` elements: (count, 4)."""
+    ends = np.searchsorted(within, np.arange(count + 1))
+    return np.stack([nodes * ends[:-1], nodes * ends[1:], steps * ends[:-1], steps * ends[1:]],
+                    axis=1)
 
 
 def as_stress(d: Discretisation, force: np.ndarray) -> np.ndarray:

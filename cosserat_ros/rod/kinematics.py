@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.arena import empty, matrix, vector, zeros
+from ..numerics.arena import matrix, vector
 from ..numerics.kernels import inner, kernel, merged
 from ..numerics.rotations import (
     add_quadratic_rate,
@@ -112,37 +112,37 @@ def kinematics(
 
 @kernel
 def _parts_of_state(d, base, q, q_t, q_tt):
-    x = state_of(d, base, q, q_t, q_tt, None)
+    x = state_of(d, base, q, q_t, q_tt)
     return (x.Rc, x.Omega, x.Omega_t, x.Omega_tt, x.c, x.Om, x.Om_t, x.step, x.step_t, x.xi,
             x.xi_t, x.xi_tt, x.t, x.t_t, x.t_tt, x.p, x.p_t, x.p_tt, x.p_end, x.p_end_t,
             x.p_end_tt)
 
 
 @inner
-def state_of(d, base, q, q_t, q_tt, room):
-    """In a kernel: return the same `State`, in an arena if there is one."""
-    xi, Omega = _expand(d, q, room)
-    xi_t, Omega_t = _expand(d, q_t, room)
-    xi_tt, Omega_tt = _expand(d, q_tt, room)
+def state_of(d, base, q, q_t, q_tt):
+    """In a kernel: return the same `State`."""
+    xi, Omega = _expand(d, q)
+    xi_t, Omega_t = _expand(d, q_t)
+    xi_tt, Omega_tt = _expand(d, q_tt)
     for k in range(xi.shape[0]):
         for i in range(6):
             xi[k, i] += d.rest_strain[k, i]
     for e in range(Omega.shape[0]):
         for i in range(3):
             Omega[e, i] += d.rest_turn[e, i]
-    c, Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt, room)
+    c, Rc, Om, Om_t, step, step_t = _chain(base, Omega, Omega_t, Omega_tt)
 
-    t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room)
-    p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt, room)
+    t, t_t, t_tt = _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt)
+    p, p_t, p_tt, p_end, p_end_t, p_end_tt = _positions(d, base, t, t_t, t_tt)
     return State(Rc, Omega, Omega_t, Omega_tt, c, Om, Om_t, step, step_t, xi, xi_t, xi_tt,
                  t, t_t, t_tt, p, p_t, p_tt, p_end, p_end_t, p_end_tt)
 
 
 @merged
-def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room):
+def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt):
     """Return t = R v and its two time derivatives at the nodes, (N, 3) each."""
     N = d.s.size
-    t, t_t, t_tt = empty(room, (N, 3)), empty(room, (N, 3)), empty(room, (N, 3))
+    t, t_t, t_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
     y, z = vector(3), vector(3)
     for k in range(N):
         e = d.station[k]
@@ -163,12 +163,12 @@ def _tangents(d, Rc, Om, Om_t, xi, xi_t, xi_tt, room):
 
 
 @merged
-def _positions(d, base, t, t_t, t_tt, room):
+def _positions(d, base, t, t_t, t_tt):
     """Return p, p_t and p_tt at the nodes, (N, 3) each, and at the elements' ends, (E, 3) each."""
     N, E = d.s.size, d.W.shape[0]
     m = N // E
-    p, p_t, p_tt = empty(room, (N, 3)), empty(room, (N, 3)), empty(room, (N, 3))
-    p_end, p_end_t, p_end_tt = empty(room, (E, 3)), empty(room, (E, 3)), empty(room, (E, 3))
+    p, p_t, p_tt = np.empty((N, 3)), np.empty((N, 3)), np.empty((N, 3))
+    p_end, p_end_t, p_end_tt = np.empty((E, 3)), np.empty((E, 3)), np.empty((E, 3))
     start, start_t, start_tt = base.p, base.p_t, base.p_tt
     for a in range(E):
         first, last = a * m, (a + 1) * m
@@ -199,21 +199,21 @@ def _integrate(weights, t, first, start, out):
 
 
 @merged
-def _expand(d, q, room):
+def _expand(d, q):
     """Return the strain that modes add at the nodes (N, 6), and to the exponents (M, 3)."""
-    xi, Omega = zeros(room, (d.Phi.shape[0], 6)), zeros(room, (d.turn.shape[0], 3))
+    xi, Omega = np.zeros((d.Phi.shape[0], 6)), np.zeros((d.turn.shape[0], 3))
     for c in range(q.size):
-        i = d.component[c]
-        for k in range(xi.shape[0]):
+        i, reach = d.component[c], d.reach[c]
+        for k in range(reach[0], reach[1]):
             xi[k, i] += d.Phi[k, c] * q[c]
         if i >= 3:
-            for e in range(Omega.shape[0]):
+            for e in range(reach[2], reach[3]):
                 Omega[e, i - 3] += d.turn[e, c] * q[c]
     return xi, Omega
 
 
 @merged
-def _chain(base, Omega, Omega_t, Omega_tt, room):
+def _chain(base, Omega, Omega_t, Omega_tt):
     """
     Return coefficients, rotations, angular velocities and accelerations along the chain.
 
@@ -221,9 +221,9 @@ def _chain(base, Omega, Omega_t, Omega_tt, room):
     ``Om_e = Om + R a``, ``Om_t,e = Om_t + R b + Om x R a``.
     """
     M = Omega.shape[0]
-    Rc, Om, Om_t = empty(room, (M + 1, 3, 3)), empty(room, (M + 1, 3)), empty(room, (M + 1, 3))
-    step, step_t = empty(room, (M, 3)), empty(room, (M, 3))
-    c = empty(room, (M, 8))
+    Rc, Om, Om_t = np.empty((M + 1, 3, 3)), np.empty((M + 1, 3)), np.empty((M + 1, 3))
+    step, step_t = np.empty((M, 3)), np.empty((M, 3))
+    c = np.empty((M, 8))
     X, y, z = matrix(3, 3), vector(3), vector(3)
     for i in range(3):
         Om[0, i], Om_t[0, i] = base.Om[i], base.Om_t[i]

@@ -253,7 +253,7 @@ def _make_orthonormal(R):
 @kernel
 def _look(d, between, base, q, q_t, law, frame, seen):
     """Write what a rod is like at its stations: see `Stations.look`."""
-    x = state_of(d, base, q, q_t, q_t, None)  # accelerations are not looked at
+    x = state_of(d, base, q, q_t, q_t)  # accelerations are not looked at
     for n in range(x.xi.shape[0]):
         for i in range(6):
             seen.at_nodes[0, n, i], seen.at_nodes[1, n, i] = x.xi[n, i], x.xi_t[n, i]

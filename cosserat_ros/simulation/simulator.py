@@ -603,7 +603,7 @@ class Simulator:
         if not lengths.size:
             return lengths, rates
         for i, (strains, strain_rates) in enumerate(rods.at_nodes):
-            lengths[i], gradients = _lengths_and_gradients(solver.paths[i], strains, None)
+            lengths[i], gradients = _lengths_and_gradients(solver.paths[i], strains)
             rates[i] = gradients.reshape(len(gradients), -1) @ strain_rates.ravel()
         for i, chords in solver.chords.items():
             straight, (along, gradients) = chords.tendons, chords.at(solver.q[i])

@@ -157,11 +157,11 @@ class Asker(Node):
         """Return names and types of all topics, once no new one has been found for a while."""
         known = self.get_topic_names_and_types
         self.wait_for(lambda: len(known()) > OWN_TOPICS, FOUND)
-        found: list[tuple[str, list[str]]] = []
-        while len(known()) != len(found):
-            found = known()
-            self.wait_for(lambda: len(known()) != len(found), QUIET)
-        return sorted(found)
+        count = 0
+        while len(known()) != count:
+            count = len(known())
+            self.wait_for(lambda count=count: len(known()) != count, QUIET)
+        return sorted(known())
 
     def kind_of_topic(self, name: str) -> str:
         """Return the type of a topic that somebody has, or raise."""
