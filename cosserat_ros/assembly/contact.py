@@ -247,7 +247,8 @@ def touch(tree, work):
     fixed, item, elements, contacts = (
         tree.links.fixed, tree.links.item, tree.elements, tree.contacts)
     start, end, touch, room = work.start, work.end, work.touch, work.room
-    _place_obstacles(contacts, end, touch)
+    for k in range(contacts.link.size):
+        _place_origin(contacts, end, touch, k)
     touch.found[0], touch.found[1], touch.deepest[0], touch.near[0] = 0, 0, 0.0, np.inf
     touch.channels.used[0] = touch.channels.used[1] = 0
     for c in range(touch.regime.size):
@@ -271,19 +272,29 @@ def touch(tree, work):
 
 
 @inner
-def _place_obstacles(contacts, end, touch):
-    """Write the motion of all obstacles."""
-    y = vector(3)
-    for k in range(contacts.link.size):
-        link = contacts.link[k]
-        R = end.R[link]
-        rotate(R, contacts.p[k], y)
-        cross(end.Om[link], y, touch.p_t[k])
-        for i in range(3):
-            touch.p[k, i] = end.p[link, i] + y[i]
-            touch.p_t[k, i] += end.p_t[link, i]
-            touch.Om[k, i] = end.Om[link, i]
-        multiply(R, contacts.R[k], touch.R[k])
+def _place_origin(contacts, end, touch, k):
+    """Write where an obstacle is: all that is asked of those that are far."""
+    link = contacts.link[k]
+    rotate(end.R[link], contacts.p[k], touch.p[k])
+    for i in range(3):
+        touch.p[k, i] += end.p[link, i]
+
+
+@inner
+def _is_far(contacts, end, touch, k, centre, radius):
+    """Return whether an obstacle is out of reach of a ball; else write its whole motion."""
+    apart, p = radius + contacts.reach[k], touch.p[k]
+    if (centre[0] - p[0]) ** 2 + (centre[1] - p[1]) ** 2 + (centre[2] - p[2]) ** 2 > apart * apart:
+        return True
+    link, y = contacts.link[k], vector(3)
+    for i in range(3):
+        y[i] = p[i] - end.p[link, i]
+        touch.Om[k, i] = end.Om[link, i]
+    cross(end.Om[link], y, touch.p_t[k])
+    for i in range(3):
+        touch.p_t[k, i] += end.p_t[link, i]
+    multiply(end.R[link], contacts.R[k], touch.R[k])
+    return False
 
 
 @inner
@@ -334,9 +345,7 @@ def _touch_element(contacts, link, p, p_t, end, w, x, touch):
     touch.ball[link, 3] = thick
     near = 0  # bits of obstacles that may be touched; from the 64th on they share them
     for k in range(contacts.link.size):
-        apart = thick + contacts.reach[k]
-        if (middle[0] - touch.p[k, 0]) ** 2 + (middle[1] - touch.p[k, 1]) ** 2 + (
-                middle[2] - touch.p[k, 2]) ** 2 > apart * apart:
+        if _is_far(contacts, end, touch, k, middle, thick):
             continue
         d = _distance(contacts, touch, k, middle, n, H)
         if d <= thick * (TUBE_REACH if contacts.shapes.kind[k] == TUBE else 1.0):
@@ -477,10 +486,11 @@ def _touch_body(contacts, link, end, touch):
             place[i] = end.p[link, i] + arm[i]
             place_t[i] += end.p_t[link, i]
         for k in range(contacts.link.size):
-            if contacts.link[k] == link:
+            radius = contacts.numbers[c, RADIUS]
+            if contacts.link[k] == link or _is_far(contacts, end, touch, k, place, radius):
                 continue
             d = _distance(contacts, touch, k, place, n, H)
-            if d < contacts.numbers[c, RADIUS]:
+            if d < radius:
                 touch.bodies[link] += 1
                 _press_sphere(contacts, link, c, k, d, n, H, arm, place, place_t, end, touch)
 

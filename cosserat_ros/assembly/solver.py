@@ -122,9 +122,9 @@ class AssemblySolver(ConsistentState):
         self._equilibrium: Inputs | None = None  # of the present state, while it is one
         self._impact_steps = 0                   # steps that backward Euler has still to make
         self._momenta: list[Momentum] | None = None
-        self._touching = np.ones(tree.links.kind.size, dtype=bool)  # which links did before
+        # Which links touched before, (L,) bool; None: none did.
+        self._touching: np.ndarray | None = np.ones(tree.links.kind.size, dtype=bool)
         self._anchored = not self._rubs          # whether contacts remember the present state
-        self._untouched = np.zeros(tree.links.kind.size, dtype=bool)
 
     # --- Its state ---
 
@@ -172,7 +172,7 @@ class AssemblySolver(ConsistentState):
             MOST_WITH_CONTACT if not statics and self._touches else (
                 self.MOST_ITERATIONS), LARGEST_UPDATE)
         now = np.empty(past.shape)
-        touching = self._touches and self._touching.any()
+        touching = self._touches and self._touching is not None
         ending = _Ending(now, *self._newton(
             self.tree, self.work, self.tangent, self.fronts, self._code(), past,
             rule._replace(guess=Q) if touching else rule, stop, ny, known, now))
@@ -348,7 +348,7 @@ class AssemblySolver(ConsistentState):
             ending = self._solve(self.rule(part), self._past)
             iterations, parts = iterations + ending.iterations, parts + 1
             converged = ending.status == CONVERGED
-            if not self._anchored and self._touched().any():
+            if not self._anchored and self._touched() is not None:
                 if roots is not None:
                     self._put_roots(roots)
                 self._anchor()
@@ -372,7 +372,7 @@ class AssemblySolver(ConsistentState):
                 continue
             if roots is not None:
                 self._put_roots(roots)
-            if hits or not (converged or self._impact_steps) and self._touched().any():
+            if hits or not (converged or self._impact_steps) and self._touched() is not None:
                 self._impact_steps = STEPS_OF_IMPACT
             elif part < self.LEAST_FRACTION * dt:
                 self.restore(before)
@@ -392,22 +392,22 @@ class AssemblySolver(ConsistentState):
         if not self._touches:
             return
         touching = self._touched()
-        self._anchored = not self._rubs or bool((touching | self._touching).any())
+        self._anchored = not self._rubs or not (touching is None and self._touching is None)
         self._touching = touching
         if self._anchored:
             self.commit_contacts()
 
-    def _touched(self) -> np.ndarray:
-        """Return which links touch obstacles, (L,) bool, as of the last sweep."""
+    def _touched(self) -> np.ndarray | None:
+        """Return which links touch obstacles, (L,) bool, as of the last sweep; None if none do."""
         touch = self.work.touch
-        if not touch.found[0]:
-            return self._untouched
-        return (touch.points > 0) | (touch.bodies > 0)
+        return (touch.points > 0) | (touch.bodies > 0) if touch.found[0] else None
 
     def _strikes(self) -> bool:
         """Return whether a link touches an obstacle that did not before."""
-        return self._touches and bool(
-            (self._touched() & ~self._touching).any())
+        touched = self._touched() if self._touches else None
+        if touched is None or self._touching is None:
+            return touched is not None
+        return bool((touched & ~self._touching).any())
 
     def _present_momenta(self) -> list[Momentum]:
         """Return the momenta of all that floats and that nothing holds."""
