@@ -8,8 +8,10 @@ Each line says what was found, over what it should be, with the reference derive
 - a heavy rope over a drum: at the limit of friction ``dT = mu (T + w R sin) dtheta + w R cos
   dtheta`` along the drum gives the longest heavy side (that moves at most 5 mm here);
 - an elastica pressed round a cylinder, as a boundary value problem with a free point of lift-off;
-- the critical twist of a clamped rod (Greenhill), the force at which a rod in a horizontal tube
-  buckles to a sine (Dawson and Paslay), and the tendon arm among posts.
+- the critical twist of a clamped rod (Greenhill), the forces at which a rod in a horizontal tube
+  buckles to a sine (Dawson and Paslay) and to a helix (Chen, Lin and Cheatham);
+- the tendon arm in a cage of 20 posts that squeeze it all the time, among posts that it hits and
+  leaves, and with posts far away, against the same arm without any contact.
 """
 
 from __future__ import annotations
@@ -154,7 +156,7 @@ def lift_off(case: Pressed, force: float) -> tuple[float, np.ndarray]:
     return arc, beyond(arc)[2:, -1]
 
 
-def pressed_rod(case: Pressed, force: float, elements: int = 24) -> AssemblySolver:
+def pressed_rod(case: Pressed, force: float, elements: int = 96) -> AssemblySolver:
     """Return the rod of `lift_off` in equilibrium."""
     rod = Rod((Segment(case.length, Circular(case.radius), Material(
         case.young, 1e3, poisson_ratio=0.3)),))
@@ -162,7 +164,7 @@ def pressed_rod(case: Pressed, force: float, elements: int = 24) -> AssemblySolv
     top = case.drum + case.radius
     solver = Assembly(
         rods={'rod': RodPart(rod, modes, Attachment('ground', pose((0.0, 0.0, top), SIDEWAYS)),
-                             contact=ContactProperties(stiffness=1e8, spacing=1e-3))},
+                             contact=ContactProperties(stiffness=1e11, spacing=2.5e-4))},
         obstacles={'drum': Obstacle(Cylinder(case.drum), Pose((0.0, 0.0, 0.0), (
             np.pi / 2.0, 0.0, 0.0)))}).solver()
     tip = solver.places.rods['rod'][-1]
@@ -171,6 +173,26 @@ def pressed_rod(case: Pressed, force: float, elements: int = 24) -> AssemblySolv
         if not solver.statics().converged:
             raise RuntimeError('no equilibrium')
     return solver
+
+
+def force_of_lift_off(solver: AssemblySolver, case: Pressed) -> tuple[float, float]:
+    """
+    Return the arc length where a rod leaves the cylinder, and the force concentrated there [N].
+
+    On the arc no shear acts: the pressure is p = T / R, with the tension T at the root. A force P
+    at the end l of the arc balances the shear beyond, ``F cos(l / R)``. P and l follow from the
+    sum and the first moment of what presses on the outer half of the arc, from h on: ``P + p (l -
+    h)`` and ``P l + p (l^2 - h^2) / 2``. The elastic contact spreads P over some points.
+    """
+    found = solver.contacts()
+    s, force = np.array([(c.s, np.linalg.norm(c.force)) for c in found]).T
+    p = solver.work.passed[solver.places.rods['rod'][0]][0] / (case.drum + case.radius)
+    first = int(np.searchsorted(s, 0.5 * s[-1]))
+    h = 0.5 * (s[first - 1] + s[first])
+    total, moment = force[first:].sum(), force[first:] @ s[first:]
+    arc = brentq(lambda x: (total - p * (x - h)) * x + 0.5 * p * (x * x - h * h) - moment,
+                 h, 1.2 * s[-1])
+    return float(arc), float(total - p * (arc - h))
 
 
 # --- Buckling ------------------------------------------------------------------------------------
@@ -246,25 +268,124 @@ def sinusoidal(waves: int = 4) -> float:
     return float(brentq(margin, 0.9, 1.1, xtol=1e-4))
 
 
+class Helix(NamedTuple):
+    """A rod in equilibrium as a helix in a horizontal tube, under a dead force at its end."""
+
+    solver: AssemblySolver
+    slide: int       # coordinate of its end along the tube
+    weight: float    # per length [N/m]
+    length: float    # [m]
+    low: float       # height of its ends [m]
+    critical: float  # force [N]
+
+    def potential(self, part: float) -> float:
+        """Return its energy at a part of the critical force, less that of a straight rod [J]."""
+        self.solver.tree.coordinates.push[self.slide] = -part * self.critical
+        if not self.solver.statics().converged:
+            raise RuntimeError('no equilibrium')
+        energy = self.solver.energy()
+        return (energy.strain + energy.gravity - self.weight * self.length * self.low
+                + part * self.critical * self.solver.z[self.slide])
+
+
+def helix_in_tube(turns: int) -> Helix:
+    """Return a rod that lies as a helix in a tube, its hinged ends at the bottom."""
+    radius, r, per_turn = 2e-3, 5e-3, 16
+    material = Material(1e9, 8e3, poisson_ratio=0.3)
+    EI, w = 1e9 * np.pi / 4.0 * radius ** 4, 8e3 * np.pi * radius ** 2 * GRAVITY
+    critical = np.sqrt(8.0 * EI * w / r)
+    b = np.sqrt(critical / (2.0 * EI))  # angle per length of the tube
+    stretch = 1.0 + (r * b) ** 2
+    tube = turns * 2.0 * np.pi / b
+    length = tube * np.sqrt(stretch)
+    slide = JointKind('prismatic', axis=(0.0, 0.0, 1.0), coordinates=[Coordinate()])
+    solver = Assembly(
+        {'end': RigidBody()},
+        {'rod': RodPart(
+            Rod((Segment(length, Circular(radius), material),)),
+            StrainModes(0, 0, 0, 3, 3, 1, elements=per_turn * turns),
+            Attachment('ground', pose((0.0, 0.0, -r), SIDEWAYS)), Attachment('end'),
+            JointKind('universal', (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), JointKind('spherical'),
+            contact=ContactProperties(stiffness=1e5, ends_at=0.999 * length))},
+        {'slide': Joint(slide, Attachment('ground', pose((length, 0.0, -r), SIDEWAYS)),
+                        Attachment('end'))},
+        gravity=(0.0, 0.0, -GRAVITY),
+        obstacles={'tube': Obstacle(Tube(
+            ((-0.1, 0.0, 0.0), (length + 0.1, 0.0, 0.0)), (radius + r,)))}).solver()
+    # The curvature r b^2 / stretch of a helix, which turns without twist by its torsion.
+    z, (x, weight) = solver.z.copy(), np.polynomial.legendre.leggauss(8)
+    P = weight[:, None] * np.polynomial.legendre.legvander(x, 2) * (np.arange(3) + 0.5)
+    for i, link in enumerate(solver.places.rods['rod']):
+        angle = b / stretch * length / (per_turn * turns) * (i + 0.5 + 0.5 * x)
+        first = solver.tree.links.first[link]
+        z[first:first + 3] = r * b ** 2 / stretch * np.sin(angle) @ P
+        z[first + 3:first + 6] = -r * b ** 2 / stretch * np.cos(angle) @ P
+    place = solver.places.coordinates['slide'][0]
+    z[place] = tube - length
+    z[solver.places.coordinates['rod.base'][0]] = -np.arctan(r * b)
+    solver.set_state(z)
+    return Helix(solver, place, w, length, -r, critical)
+
+
+def helical() -> float:
+    """
+    Return the force at which a helix in a tube has the energy of a straight rod, over theory.
+
+    ``2 sqrt 2 sqrt(EI w / r)`` (Chen, Lin and Cheatham 1990): of a long rod under a dead force F,
+    a helix with the angle b per length has the energy ``EI r^2 b^4 / 2 - F r^2 b^2 / 2 + w r`` per
+    length above the straight one at the bottom. It is least for ``b^2 = F / (2 EI)``, and 0 there
+    if ``F^2 = 8 EI w / r``. This compares energies; along a path of loads a rod may stay a sine
+    beyond. Ends are no part of it: the energy of one more turn is what counts, between rods of 3
+    and 4 turns. In that theory the helix is even. That the weight makes it uneven lowers the
+    force: with the angle ``b x + A sin(b x)`` by 1.2 %, to second order in A.
+    """
+    short, long = helix_in_tube(3), helix_in_tube(4)
+
+    def one_turn(part: float) -> float:
+        return long.potential(part) - short.potential(part)
+
+    return float(brentq(one_turn, 1.0, 0.95, xtol=1e-4))
+
+
 # --- The tendon arm among posts ------------------------------------------------------------------
 
-def arm_among_posts(near: bool = True) -> Simulator:
-    """Return the tendon arm, its discs among 20 posts."""
+MODES = StrainModes(0, 0, 1, 3, 3, 2, elements=4)
+DISC = 0.012  # radius of the arm's discs [m]
+POST = 0.004  # radius of a post [m]
+
+
+def _among(posts: dict[str, Obstacle]) -> Simulator:
     robot = load(CONFIG / 'tendon_arm.yaml')
-    posts = {}
-    rows = (0.08, 0.022), (0.12, 0.028), (0.16, 0.036), (0.2, 0.044)  # height, distance [m]
-    for row, (height, away) in enumerate(rows):
-        for k in range(5):
-            angle = 2.0 * np.pi * (k + 0.5 * row) / 5.0
-            d = away + (0.0 if near else 1.0)
-            posts[f'post_{row}_{k}'] = Obstacle(
-                Capsule(0.004, 0.02),
-                Pose((d * np.cos(angle), d * np.sin(angle), height), (np.pi / 2.0, 0.0, angle)),
-                friction=0.2)
-    touching = ContactProperties(stiffness=1e6, radius=0.012)
+    touching = ContactProperties(stiffness=1e7, radius=DISC)
     rods = {'backbone': replace(robot.rods['backbone'], contact=touching)}
-    return Simulator(replace(robot, rods=rods, obstacles=posts),
-                     StrainModes(0, 0, 1, 3, 3, 2, elements=4))
+    return Simulator(replace(robot, rods=rods, obstacles=posts), MODES)
+
+
+def _post(height: float, away: float, angle: float) -> Obstacle:
+    return Obstacle(
+        Capsule(POST, 0.02),
+        Pose((away * np.cos(angle), away * np.sin(angle), height), (np.pi / 2.0, 0.0, angle)),
+        friction=0.2)
+
+
+def arm_alone() -> Simulator:
+    """Return the tendon arm without obstacles and contact."""
+    return Simulator(load(CONFIG / 'tendon_arm.yaml'), MODES)
+
+
+def arm_in_cage(squeezed: float = 2e-5) -> Simulator:
+    """Return the tendon arm, five of its discs between four posts each that squeeze them [m]."""
+    return _among({f'post_{row}_{k}': _post(
+        0.0225 + 0.045 * row, DISC + POST - squeezed, 0.5 * np.pi * k)
+        for row in range(5) for k in range(4)})
+
+
+def arm_among_posts(near: bool = True) -> Simulator:
+    """Return the tendon arm among 20 posts that it hits and leaves, or all a metre farther."""
+    rows = (0.08, 0.022), (0.12, 0.028), (0.16, 0.036), (0.2, 0.044)  # height, distance [m]
+    return _among({f'post_{row}_{k}': _post(
+        height, away + (0.0 if near else 1.0), 2.0 * np.pi * (k + 0.5 * row) / 5.0)
+        for row, (height, away) in enumerate(rows) for k in range(5)})
 
 
 def driven(sim: Simulator, seconds: float = 20.0, dt: float = 1.0 / 60.0) -> tuple[float, ...]:
@@ -284,7 +405,15 @@ def driven(sim: Simulator, seconds: float = 20.0, dt: float = 1.0 / 60.0) -> tup
         found = sim.solver.contacts()
         count += len(found)
         depth = max([depth, *(-c.gap for c in found)])
-    return seconds / spent, count / round(seconds / dt), depth / 0.012
+    return seconds / spent, count / round(seconds / dt), depth / DISC
+
+
+def beside(seconds: float = 10.0, rounds: int = 5) -> tuple[float, float]:
+    """Return the speeds of the arm alone and with posts far away, best of rounds in turn."""
+    arms = arm_alone(), arm_among_posts(near=False)
+    speeds = [[driven(arm, seconds)[0] for arm in arms] for _ in range(rounds)]
+    alone, far = np.max(speeds, axis=0)
+    return float(alone), float(far)
 
 
 def main() -> None:
@@ -303,15 +432,21 @@ def main() -> None:
     solver = pressed_rod(case, force)
     solver.refresh()
     found = solver.work.end.p[solver.places.rods['rod'][-1]][[0, 2]]
-    last = max(c.s for c in solver.contacts())
-    print(f'elastica: leaves at {last:.4f} m (exact {arc:.4f}), tip off by '
-          f'{np.linalg.norm(found - tip) / case.length:.2e} of its length')
+    end, pressed = force_of_lift_off(solver, case)
+    exact = force * np.cos(arc / (case.drum + case.radius))
+    print(f'elastica: leaves at {end:.5f} m (exact {arc:.5f}) with a force of {pressed:.5f} N '
+          f'(exact {exact:.5f}), tip off by {np.linalg.norm(found - tip) / case.length:.1e} of '
+          'its length')
     print(f'twist at which a clamped rod buckles, over Greenhill: {greenhill():.4f}')
     print(f'force at which a rod in a tube buckles to a sine, over theory: {sinusoidal():.4f}')
-    for near in (True, False):
-        speed, count, depth = driven(arm_among_posts(near))
-        print(f'arm among posts {"near" if near else "far"}: {speed:.0f} x real time, {count:.1f} '
-              f'contacts, {100.0 * depth:.2f} % of its radius deep')
+    print(f'force at which a helix is worth it, over theory: {helical():.4f}')
+    for name, arm in (('in a cage', arm_in_cage()), ('among posts', arm_among_posts())):
+        speed, count, depth = driven(arm)
+        print(f'arm {name}: {speed:.0f} x real time, {count:.1f} contacts, at most '
+              f'{100.0 * depth:.2f} % of its radius deep')
+    alone, far = beside()
+    print(f'arm alone: {alone:.0f} x real time; with 20 posts far away: {far:.0f} x, a ratio of '
+          f'{far / alone:.3f}')
 
 
 if __name__ == '__main__':
