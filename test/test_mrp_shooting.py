@@ -65,7 +65,7 @@ def test_a_helix_turns_more_than_parameters_without_shadow_could():
     """
     4.3: ten turns at its full load; force and moment at the tip are those told.
 
-    The paper has curves only. Their slope is that of shear, F L / GA, and 0 without it.
+    The paper has curves only. What shear adds along the force, F L / GA, is our own reference.
     """
     for found in follow_helix(np.linspace(0.0, 1.0, 26), accuracy=1e-8):
         assert found.converged

@@ -158,9 +158,13 @@ class Asker(Node):
         known = self.get_topic_names_and_types
         self.wait_for(lambda: len(known()) > OWN_TOPICS, FOUND)
         count = 0
-        while len(known()) != count:
+
+        def changed() -> bool:
+            return len(known()) != count
+
+        while changed():
             count = len(known())
-            self.wait_for(lambda count=count: len(known()) != count, QUIET)
+            self.wait_for(changed, QUIET)
         return sorted(known())
 
     def kind_of_topic(self, name: str) -> str:
