@@ -10,6 +10,8 @@ from ament_index_python.packages import get_package_prefix
 from conftest import ROOT
 import pytest
 
+from cosserat_ros.commands.command import exit_code, Stopped
+
 SWEEP = f"""
 robot: {ROOT / 'config' / 'tendon_arm.yaml'}
 vary: {{pull: {{of: tendon_1, lower: 0.0, upper: 4.0}}}}
@@ -141,6 +143,18 @@ def test_a_comparison_can_be_stopped(start, tmp_path):
     wait_until(lambda: '1 of 50000' in process.output(), process.output)
     assert process.stop(timeout=PATIENCE) == 128 + signal.SIGINT
     assert last_line(process) == 'compare: stopped by SIGINT'
+
+
+def test_a_signal_that_comes_while_kernels_are_loaded_stops_the_command(capsys):
+    """What unpickles them turns the exception into others, each the cause of the next."""
+    def interrupted():
+        try:
+            raise SystemError('in') from Stopped(signal.SIGTERM)
+        except SystemError as error:
+            raise SystemError('out') from error
+
+    assert exit_code('compare', interrupted) == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == 'compare: stopped by SIGTERM\n'
 
 
 def test_what_stops_while_it_starts_says_nothing(start, tmp_path):

@@ -80,6 +80,13 @@ def _signals() -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
+    except SystemError as error:  # of kernels that were being loaded as the signal came
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if isinstance(cause, Stopped):
+            raise cause from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
