@@ -1,18 +1,22 @@
 # make demo, make test: see README.md. All of it runs in .environment/, which these targets prepare.
 ROBOT ?= tendon_arm
 ENTER := environment/enter
+OLDEST := .environment/oldest
+# Tests of nodes come first, and mostly wait: one more of them than processors.
+PARALLEL := --numprocesses=$(shell echo $$((1 + $$(nproc)))) --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help demo test soak lint benchmark picture docs lock clean
+.PHONY: help demo test test-oldest soak lint picture docs tables lock clean
 
 help:
 	@echo 'make demo [ROBOT=name] [NAMESPACE=name] [DURATION=seconds] [PORT=number]'
 	@echo '                                                          a robot in the browser'
 	@echo 'make test [ARGS="-k name"]                                all tests'
+	@echo 'make test-oldest [ARGS="-k name"]                         tests of the library, oldest versions'
 	@echo 'make soak                                                 the fuzz tests, for long'
 	@echo 'make lint                                                 style and types'
-	@echo 'make benchmark                                            times of the engine, as tables'
-	@echo 'make picture                                              the picture of README.md'
+	@echo 'make picture [ARGS="gripper"]                             the pictures of README.md'
 	@echo 'make docs                                                 tables of docs/, from the code; figures'
+	@echo 'make tables [ARGS="robots laws"]                          tables of docs/measured.md, hours of work'
 	@echo 'make lock                                                 newest versions into requirements.txt'
 	@echo 'make clean                                                remove the environment'
 
@@ -22,7 +26,19 @@ demo:
 	  $(if $(NAMESPACE),--namespace '$(NAMESPACE)')
 
 test:
-	@$(ENTER) pytest test $(ARGS)
+	@$(ENTER) pytest test $(PARALLEL) $(ARGS)
+
+test-oldest: export NUMBA_CACHE_DIR = $(CURDIR)/$(OLDEST)/kernels
+test-oldest: export PYTHONPATH = $(CURDIR)
+test-oldest: $(OLDEST)/made
+	@$(OLDEST)/bin/python -m cosserat_ros.warm_up
+	@$(OLDEST)/bin/python -m pytest test --ignore=test/nodes $(PARALLEL) $(ARGS)
+
+$(OLDEST)/made: environment/oldest.txt
+	@rm -rf $(OLDEST)
+	@$(or $(PYTHON),python3) -m venv $(OLDEST)
+	@$(OLDEST)/bin/pip install --quiet --requirement environment/oldest.txt
+	@touch $@
 
 soak: export COSSERAT_FUZZ = 20
 soak:
@@ -32,21 +48,16 @@ lint:
 	@$(ENTER) ruff check .
 	@$(ENTER) mypy
 
-benchmark: export OPENBLAS_NUM_THREADS = 1
-benchmark:
-	@$(ENTER) python benchmarks/cantilever.py
-	@$(ENTER) python benchmarks/robots.py
-	@$(ENTER) python benchmarks/growth.py
-	@$(ENTER) python benchmarks/rigid_chain.py
-	@$(ENTER) python benchmarks/contact.py
-	@$(ENTER) python benchmarks/start_up.py
+tables:
+	@$(ENTER) python docs/make_measured.py $(ARGS)
 
 picture:
-	@$(ENTER) python docs/make_picture.py
+	@$(ENTER) python docs/make_picture.py $(ARGS)
 
 docs:
 	@$(ENTER) python docs/make_nodes.py
 	@$(ENTER) python docs/make_robots.py
+	@$(ENTER) python docs/make_api.py
 	@$(ENTER) python docs/make_theory.py
 	@$(ENTER) python docs/make_papers.py
 

@@ -24,7 +24,9 @@ from .assembly.newton import newton, Procedures, Stop
 from .assembly.tangent import differentiate, multiply, renew
 from .assembly.ties import factorise, solve
 from .assembly.tree import Code, Tree, Work
-from .description.joints import Mount
+from .description.fluid import Slender
+from .description.gaits import Live, Wave
+from .description.joints import Mount, RobotBase
 from .description.obstacles import ContactProperties, Obstacle, Plane
 from .description.parts import Body, Chamber, Inertia, Leg, Platform, Pose, Tendon
 from .description.robot import MountedRod, Robot
@@ -55,6 +57,7 @@ def warm_up() -> None:
             job.result()
     for robot in robots():
         _exercise(Simulator(robot))
+    _swim()
 
 
 class _Arguments(NamedTuple):
@@ -174,7 +177,7 @@ def _exercise(sim: Simulator) -> None:
     """Do with a robot all that a node does."""
     sim.statics()
     sim.set_loads({'pull': Load(np.full(6, 1e-6))})
-    sim.carry('weight', Body(1e-4), on_platform=sim.robot.platform is not None)
+    sim.carry('weight', Body(1e-4), on='platform' if sim.robot.platform is not None else None)
     sim.step()
     sim.step()
     sim.shape()
@@ -185,6 +188,18 @@ def _exercise(sim: Simulator) -> None:
     displacements(sim, stability(sim).mode)
     linearize(sim)
     InverseStatics(sim).solve([Target(sim.tip_pose()[:3, 3])], start='present')
+
+
+def _swim() -> None:
+    """Do with a robot that floats in a fluid what a node does."""
+    body = replace(robots()[0].rods['backbone'], contact=None, flow=Slender(density=1e3))
+    sim = Simulator(Robot('fish', {'body': body}, base=RobotBase(motion='free'), gaits={
+        'wave': Wave(profile=(1.0,), wave_length=0.1, frequency=Live(1.0))}))
+    sim.statics()
+    for _ in range(2):
+        sim.step()
+    sim.look()
+    sim.go_to(sim.snapshot())
 
 
 if __name__ == '__main__':

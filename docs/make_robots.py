@@ -1,5 +1,5 @@
 """
-Write the tables of docs/robots.md from the dataclasses that read the files.
+Write the tables of docs/robots.md and docs/calibration_files.md from what reads the files.
 
 Run by `make docs`. A table goes between a line ``<!-- fields: Name -->`` and the next
 ``<!-- end -->``; all else is written by hand.
@@ -16,13 +16,29 @@ import re
 import sys
 from typing import Any
 
+from cosserat_ros.calibration import calibration, parameters
+from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.checks.fields import FARTHEST
-from cosserat_ros.description import joints, obstacles, parts, robot, rod, routing, section
+from cosserat_ros.commands import sweep
+from cosserat_ros.comparison import maps
+from cosserat_ros.description import (
+    demonstration,
+    fluid,
+    gaits,
+    joints,
+    obstacles,
+    parts,
+    robot,
+    rod,
+    routing,
+    section,
+)
 from cosserat_ros.rod import discretisation as strain
 
-PAGE = Path(__file__).resolve().parent / 'robots.md'
+PAGES = [Path(__file__).resolve().parent / name for name in ('robots.md', 'calibration_files.md')]
 MARK = re.compile(r'(<!-- fields: (\w+) -->\n).*?(<!-- end -->)', re.S)
-MODULES = robot, parts, joints, rod, section, routing, obstacles, strain
+MODULES = (robot, parts, joints, fluid, gaits, rod, section, routing, obstacles, strain,
+           demonstration, maps, calibration, parameters, sweep)
 
 
 def kind_named(name: str) -> type:
@@ -58,8 +74,10 @@ def known_of(field: Field) -> dict[str, Any]:
 def allowed(field: Field) -> str:
     """Return what a field may be, as far as its check tells: unit and limits, or a list."""
     known = known_of(field)
-    if not known:  # a mapping of its own, or a list of them
-        return 'see below'
+    if not {'unit', 'options', 'kind', 'pattern', 'least', 'fewest'} & set(known):
+        return told(field)
+    if set(known) == {'allowed'}:
+        return known['allowed']
     if 'options' in known:
         return ' or '.join(f'`{word}`' for word in known['options'])
     if 'kind' in known:
@@ -69,7 +87,7 @@ def allowed(field: Field) -> str:
         return known['allowed']
     limits = [f'{sign} {known[key]:g}' for key, sign in (
         ('above', '>'), ('least', '≥'), ('most', '≤'))
-        if math.isfinite(known.get(key, math.inf)) and abs(known[key]) < FARTHEST
+        if math.isfinite(known.get(key, math.inf)) and abs(known[key]) != FARTHEST
         and 'fewest' not in known]
     what = 'a number' if 'unit' in known else 'a whole number'
     if 'size' in known and 'fewest' not in known:
@@ -78,6 +96,17 @@ def allowed(field: Field) -> str:
         what = 'a list of numbers' if 'unit' in known else (
             f'a list of `[{", ".join("xyz"[:known["size"]])}]`')
     return f'{what} {" and ".join(limits)}'.rstrip()
+
+
+def told(field: Field) -> str:
+    """Return what a field may be by what its check says of a value that is none."""
+    if 'check' not in field.metadata:  # a mapping of its own, or a list of them
+        return 'see below'
+    try:
+        field.metadata['check'](field.name, object())
+    except InvalidModel as error:
+        return error.allowed
+    raise ValueError(f'{field.name} can be anything')
 
 
 def unit(field: Field) -> str:
@@ -107,13 +136,15 @@ def field_table(kind: type) -> str:
     said = explanations(kind)
     summary = inspect.cleandoc(kind.__doc__ or '').split('\n\n')[0]
     tag = f' `shape: {kind.shape}`.' if hasattr(kind, 'shape') else ''
-    rows = [' '.join(summary.split()) + tag, '',
-            '| key | what | unit | allowed | default |', '|---|---|---|---|---|']
-    for field in sorted(fields(kind), key=lambda f: f.default is not MISSING):
-        if not field.init:
-            continue
+    rows = [' '.join(summary.split()) + tag]
+    keys = sorted((f for f in fields(kind) if f.init), key=lambda f: f.default is not MISSING)
+    if keys:
+        rows += ['', '| key | what | unit | allowed | default |', '|---|---|---|---|---|']
+    for field in keys:
         words = said.get(field.name, '').replace('|', '\\|').replace('``', '`')
-        words = words.replace(f'[{unit(field)}]', '').strip(' .,').replace('  ', ' ')
+        words = words.replace(f' [{unit(field)}]', '').removeprefix(
+            f'[{unit(field)}]').strip(' .,;')
+        words = words[:1].upper() + words[1:]
         rows.append(
             f'| `{field.name}` | {words} | {unit(field)} | {allowed(field)} | {default(field)} |')
     return '\n'.join(rows) + '\n'
@@ -125,15 +156,17 @@ def written(page: str) -> str:
 
 
 def main() -> int:
-    """Write the page; with --check only tell whether it is as it should be."""
-    before = PAGE.read_text(encoding='utf-8')
-    after = written(before)
-    if '--check' in sys.argv[1:]:
-        if before != after:
-            print(f'{PAGE.name} is not up to date: run `make docs`', file=sys.stderr)
-        return int(before != after)
-    PAGE.write_text(after, encoding='utf-8')
-    return 0
+    """Write the pages; with --check only tell whether they are as they should be."""
+    check, stale = '--check' in sys.argv[1:], 0
+    for page in PAGES:
+        before = page.read_text(encoding='utf-8')
+        after = written(before)
+        if not check:
+            page.write_text(after, encoding='utf-8')
+        elif before != after:
+            print(f'{page.name} is not up to date: run `make docs`', file=sys.stderr)
+            stale = 1
+    return stale
 
 
 if __name__ == '__main__':

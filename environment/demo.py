@@ -101,13 +101,13 @@ def answers(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def start(node: str, namespace: str, **parameters: object) -> subprocess.Popen:
-    """Start a node of the package in a namespace, with these parameters."""
+def start(node: str, namespace: str, *words: str, **parameters: object) -> subprocess.Popen:
+    """Start a node of the package in a namespace, with ROS arguments and parameters."""
     executable = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / node
     given = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
     libc = ctypes.CDLL(None)
     return subprocess.Popen(
-        [str(executable), '--ros-args', '-r', f'__ns:=/{namespace}', *given],
+        [str(executable), '--ros-args', '-r', f'__ns:=/{namespace}', *words, *given],
         start_new_session=True,  # Ctrl-C reaches us alone, and we stop the nodes in good order
         # and they stop even if we are killed; we have no threads, so that this is safe
         preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM))  # noqa: PLW1509
@@ -119,9 +119,9 @@ def look_at(robot: str) -> tuple[str, bool]:
     from cosserat_ros.checks.errors import CosseratError
     from cosserat_ros.description.robot import load
     from cosserat_ros.nodes.simulator import find_robot
-    from cosserat_ros.simulation.demonstration import swinging
+    from cosserat_ros.simulation.demonstration import moves
     try:
-        return '', bool(swinging(load(find_robot(robot))))
+        return '', moves(load(find_robot(robot)))
     except (CosseratError, OSError) as error:
         return str(error), False
 
@@ -185,7 +185,8 @@ def main() -> int:
         processes.append(start(
             'simulator', arguments.namespace, robot=arguments.robot, demonstrate='true',
             frame_prefix=prefix))
-        processes.append(start('viewer', arguments.namespace, host=HOST, port=port))
+        processes.append(start(  # whose address is told below, if all is well
+            'viewer', arguments.namespace, '--log-level', 'viewer:=warn', host=HOST, port=port))
         reason, moves = look_at(arguments.robot)
         if reason:
             print(f'ROBOT={arguments.robot}: {reason}', file=sys.stderr)

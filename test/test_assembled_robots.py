@@ -61,6 +61,44 @@ def test_every_kind_of_joint_has_as_many_coordinates_as_in_the_engine(kind):
     assert turns == [not slide for slide in slides]
 
 
+URDF = {'fixed': 'clamped', 'continuous': 'revolute', 'floating': 'free',
+        **{kind: kind for kind in ('revolute', 'prismatic', 'planar')}}
+
+
+@pytest.mark.parametrize('kind', URDF)
+def test_every_joint_of_urdf_can_be_said(read, kind):
+    """A body on it is where it starts, pushed by its weight in the ways that it has."""
+    own = 'axis: [1, 0, 1], ' if kind not in ('fixed', 'floating') else ''
+    limits = {'revolute': 'limits: {lower: -0.1, upper: 0.1}, ',
+              'prismatic': 'limits: {lower: -0.01, upper: 0.01}, '}.get(kind, '')
+    robot = read(f"""
+name: one_joint
+bodies:
+  load: {{mass: 0.1, centre_of_mass: [0, 0.1, 0], inertia: {{xx: 1e-4, yy: 1e-4, zz: 1e-4}}}}
+joints: {{it: {{kind: {URDF[kind]}, {own}{limits}child: load}}}}
+rods:
+  beside:{SEGMENT}""")
+    sim = Simulator(robot)
+    start = sim.body_poses()['load']
+    for _ in range(60):
+        assert sim.step(5e-3).converged
+    g = np.linalg.inv(start) @ sim.body_poses()['load']
+    slid, turned, axis = g[:3, 3], log_so3(g[:3, :3]), np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
+    size = {'fixed': (0.0, 0.0), 'revolute': (0.0, 0.1), 'prismatic': (0.01, 0.0)}.get(kind)
+    if size:  # held by limits or altogether
+        assert_allclose((np.linalg.norm(slid), np.linalg.norm(turned)), size, atol=1e-8)
+    elif kind == 'continuous':
+        assert np.linalg.norm(turned) > 0.2
+        assert_allclose([slid, np.cross(axis, turned)], 0.0, atol=1e-8)
+    elif kind == 'planar':
+        assert np.linalg.norm(slid) > 0.05
+        assert_allclose([slid @ axis, *np.cross(axis, turned)], 0.0, atol=1e-8)
+    else:
+        fallen = 0.5 * 9.81 * 0.3 ** 2
+        assert_allclose(slid, [0.0, 0.0, -fallen], atol=2e-2 * fallen)
+        assert_allclose(turned, 0.0, atol=1e-9)
+
+
 def test_the_actuators_of_joints_have_names_units_and_bounds(read):
     robot = read(f"""
 name: robot
@@ -119,6 +157,7 @@ rods:
     tip: {{on: hand, joint: {{kind: revolute, axis: [0, 1, 0], stiffness: 0.1}}}}
 tip: {{on: hand}}
 """
+TOP, HAND_BEGUN = 'name: robot', 'hand: {mass: 0.1'
 WRONG = {
     'unknown kind': ('kind: prismatic', 'kind: prismatik', 6 + 4, ["'prismatic'"]),
     'unknown child': ('child: cart', 'child: card', 11, ['joints.rail.child', "'cart'"]),
@@ -164,6 +203,69 @@ WRONG = {
     'turn that is told': (
         '{kind: revolute, axis: [0, 1, 0], stiffness: 0.1}',
         '{kind: spherical, coordinates: {turn_x: {drive: position}}}', 24, ['turns freely']),
+    'drive in a list': ('drive: position', 'drive: [position]', 13, ["nearest is 'position'"]),
+    'drive misspelt': ('drive: position', 'drive: positon', 13, ["nearest is 'position'"]),
+    'drive left empty': ('drive: position', 'drive:', 13, ['joints.rail.drive', 'got None']),
+    'joint that is a word': (
+        '{kind: revolute, axis: [0, 1, 0], stiffness: 0.1}', 'revolute', 24,
+        ['rods.arm.tip.joint must be a mapping', 'stiffness']),
+    'kind left out': ('kind: prismatic\n    child', 'child', 9, ['joints.rail.kind is missing']),
+    'child left out': ('    child: cart\n', '', 9, ['joints.rail.child is missing']),
+    'axis of two numbers': ('axis: [1, 0, 0]', 'axis: [1, 0]', 12, ['3 finite numbers']),
+    'axis of no number': ('axis: [1, 0, 0]', 'axis: [.nan, 0, 0]', 12, ['axis[0]', 'nan']),
+    'limits in a list': ('{lower: -1, upper: 1}', '[-1, 1]', 14, ['lower, upper, velocity']),
+    'limit misspelt': ('upper: 1', 'uper: 1', 14, ["nearest is 'upper'"]),
+    'limit in words': ('upper: 1', 'upper: far', 14, ['joints.rail.limits.upper', "'far'"]),
+    'endless limit': ('upper: 1', 'upper: .inf', 14, ['limits.upper', 'inf']),
+    'spring that pushes away': (
+        'stiffness: 0.1', 'stiffness: -0.1', 24, ['rods.arm.tip.joint.stiffness', '>= 0']),
+    'place misspelt': ('drive: position', 'pose: {positon: [0, 0, 0]}', 13,
+                       ['joints.rail.pose.positon', "nearest is 'position'"]),
+    'place in a list': ('drive: position', 'pose: [0, 0, 0]', 13, ['position, roll_pitch_yaw']),
+    'unknown frame of a child': ('child: cart', 'child: cart\n    child_frame: tap', 12,
+                                 ['joints.rail.child_frame', "nearest is 'top'"]),
+    'mount that is a word': ('base: {on: cart, frame: top}', 'base: cart', 23,
+                             ['rods.arm.base must be a mapping', 'joint']),
+    'mount misspelt': ('base: {on:', 'base: {onn:', 23, ['rods.arm.base.onn', "nearest is 'on'"]),
+    'inertia in a list': (
+        HAND_BEGUN, HAND_BEGUN + ', inertia: [1, 1, 1]', 7,
+        ['xx, yy, zz']),
+    'impossible inertia': (
+        HAND_BEGUN, HAND_BEGUN + ', inertia: {xx: 1, yy: 1, zz: 9}', 7,
+        ['principal moments']),
+    'frames in a list': (
+        HAND_BEGUN, HAND_BEGUN + ', frames: [tip]', 7,
+        ['bodies.hand.frames', 'names to']),
+    'contact without points': (
+        HAND_BEGUN, HAND_BEGUN + ', contact: {radius: 0.1}', 7,
+        ['bodies.hand.contact.points is missing']),
+    'motion misspelt': (
+        TOP, TOP + '\nbase: {motion: drivn}', 2,
+        ["nearest is 'driven'"]),
+    'motion without its key': (
+        TOP, TOP + '\nbase: driven', 2,
+        ['roll_pitch_yaw, motion']),
+    'key of motion misspelt': (
+        TOP, TOP + '\nbase: {moton: free}', 2,
+        ["nearest is 'motion'"]),
+    'obstacle of no shape': (
+        TOP, TOP + '\nobstacles: {floor: {geometry: {shape: plain}}}', 2,
+        ['obstacles.floor.geometry.shape', "nearest is 'plane'"]),
+    'obstacle on nothing': (
+        TOP, TOP + '\nobstacles: {f: {geometry: {shape: plane}, body: crt}}', 2,
+        ['obstacles.f.body', "nearest is 'cart'"]),
+    'obstacle without geometry': (
+        TOP, TOP + '\nobstacles: {floor: {friction: 0.3}}', 2,
+        ['floor.geometry is missing']),
+    'obstacle misspelt': (
+        TOP, TOP + '\nobstacles: {f: {geometry: {shape: plane}, frction: 0.3}}', 2,
+        ['obstacles.f.frction', "nearest is 'friction'"]),
+    'friction below zero': (
+        TOP, TOP + '\nobstacles: {f: {geometry: {shape: plane}, friction: -1}}', 2,
+        ['obstacles.f.friction', '>= 0']),
+    'joint called as the end of a rod': (
+        '  rail:', '  arm_tip:', 24, ['rods.arm.tip.joint', 'not among the joints']),
+    'name of two words': ('  rail:', '  my rail:', 9, ["'my rail'", 'letters, digits']),
 }
 
 
@@ -511,6 +613,18 @@ def test_targets_of_an_arm_on_a_base_that_moved_are_seen_from_base_link(read):
         assert found.commands['pull'] == pytest.approx(0.4, abs=1e-7)
 
 
+def test_an_equilibrium_on_a_floating_base_is_judged_as_found_with_the_base_held(read):
+    fixed, afloat = (Simulator(read(MOBILE.replace('MOTION', m))) for m in ('fixed', 'free'))
+    margins = []
+    for sim in (fixed, afloat):
+        assert sim.statics().converged
+        found = stability(sim)
+        assert found.stable
+        margins.append(found.margin)
+    assert margins[0] < 0.9999  # its weight counts
+    assert_allclose(margins[1], margins[0], rtol=1e-9)
+
+
 # --- Analyses ------------------------------------------------------------------------------------
 
 HAND = f"""
@@ -624,6 +738,27 @@ def test_limits_of_joints_hold():
     assert sim.statics().converged
     missing = np.linalg.norm(sim.tip_pose()[:3, 3] - [0.4, 0.0, 0.25])
     assert_allclose(found.position_errors[0], missing, atol=1e-8)
+
+
+def test_a_closed_loop_is_inverted_within_the_limits_of_its_crank(read):
+    """Angles are known from forward statics; of what is out of them, the limit is best."""
+    text = FOUR_BAR.replace('DRIVEN', '')
+    limited = text.replace(
+        'drive: position', 'drive: position, limits: {lower: -1.2, upper: -0.8}')
+    goals = {}
+    for angle in (-1.15, -0.9, -0.7):
+        sim = Simulator(read(text))
+        sim.command(A=angle)
+        assert sim.statics().converged
+        goals[angle] = sim.body_poses()['coupler'][:3, 3], sim.tip_pose()
+    for angle, (place, tip) in goals.items():
+        for target in (Target(place, body='coupler'), Target(tip[:3, 3], tip[:3, :3])):
+            found = InverseStatics(Simulator(read(text))).solve([target])
+            assert found.met, found.message
+            assert_allclose(found.commands['A'], angle, atol=1e-7)
+            found = InverseStatics(Simulator(read(limited))).solve([target])
+            assert found.met == (angle < -0.8)
+            assert_allclose(found.commands['A'], min(angle, -0.8), atol=1e-6)
 
 
 def test_targets_of_a_hand_on_bodies_and_joints(read):

@@ -36,7 +36,7 @@ def actuated(kind):
     area = 1e-4 if kind == GAS else 1.0
     solver = RodSolver(D, paths=Paths(
         r, np.zeros_like(r), area * D.w[None], np.array([kind == GAS])))
-    start = solver.lengths()[0]
+    start = solver.lengths()
     drives = given_efforts(np.zeros(1))._replace(
         kind=np.array([kind]), ambient=np.full(1, 1e5), scale=np.full(1, 100.0))
     far = 4.0 * 1e5 * start if kind == GAS else start - 0.02

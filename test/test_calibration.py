@@ -85,6 +85,26 @@ PARAMETERS = {
     'marker': Parameter(['measured.middle.offset[0]'], -0.02, 0.02),
     'turn': Parameter(['measured.middle.roll_pitch_yaw[1]'], -1.0, 1.0),
 }
+ON_A_BALL = """
+name: on_a_ball
+time: {step: 2e-3}
+bodies:
+  link: {mass: 0.05, centre_of_mass: [0.05, 0, 0], inertia: {xx: 1e-6, yy: 1e-5, zz: 1e-5}}
+joints:
+  ball:
+    kind: spherical
+    child: link
+    coordinates: {turn_x: {stiffness: 0.4}, turn_y: {stiffness: 0.4}, turn_z: {stiffness: 0.4}}
+rods:
+  arm:
+    segments:
+      - length: 0.2
+        section: {shape: circular, radius: 0.003}
+        material: {young_modulus: 2e8, poisson_ratio: 0.3, density: 1200}
+    base: {on: link, position: [0.1, 0, 0], roll_pitch_yaw: [0, 0.6, 0]}
+tendons:
+  pull: {routing: {shape: parallel, offset: [0.01, 0]}}
+"""
 QUATERNION = {'columns': [0, 1, 2], 'quaternion': [3, 4, 5, 6]}
 
 
@@ -352,6 +372,31 @@ def test_rotations_on_driven_joints_are_differentiated(monkeypatch):
         assert relative(found.jacobian[..., j], differences) < 1e-6, name
 
 
+@pytest.mark.parametrize('motion', ['static', 'dynamic'])
+def test_joints_that_turn_freely_are_differentiated(motion, monkeypatch, tmp_path):
+    """Their turns are counted from the last attitude: of the robot that is followed."""
+    monkeypatch.setattr(prediction, 'SMOOTH', 1e-12)
+    path = tmp_path / 'on_a_ball.yaml'
+    path.write_text(ON_A_BALL)
+    robot = load(path)
+    chart = description.build(RecordingMap, {
+        'motion': motion, 'commands': {'pull': {'column': 'pull'}},
+        'measured': {'tip': QUATERNION},
+        **({'time': {'column': 't'}} if motion == 'dynamic' else {})})
+    parameters = ParameterSet({
+        'm': Parameter(['bodies.link.mass'], 0.01, 0.2),
+        'k': Parameter(['joints.ball.coordinates.turn_y.stiffness'], 0.1, 1.0),
+        'E': Parameter([E_PATH], 1e8, 4e8)}, robot, chart)
+    pulled = [[0.5], [1.0], [1.5]] if motion == 'static' else [
+        [0.2 + 0.3 * np.sin(0.25 * i) ** 2] for i in range(20)]
+    made = recording(chart, pulled, step=2e-3)
+    found = predict(parameters, parameters.start, made, range(3))
+    assert found.failed == 0
+    for j, name in enumerate(parameters.names):
+        differences = differenced(parameters, parameters.start, made, j)
+        assert relative(found.jacobian[..., j], differences) < 1e-6, name
+
+
 def test_rotations_tell_what_positions_cannot():
     """The twist stiffness of a straight rod in torsion, and the roll of its marker."""
     chart = description.build(RecordingMap, {
@@ -368,7 +413,8 @@ def test_rotations_tell_what_positions_cannot():
     made = measured(made, clean.positions, 1e-5)
     alone = fit(Misfit(parameters, [made], 1e-5, rotation_noise=5e-3))
     for name in parameters.names:
-        assert any(f'{name} is hardly told' in line for line in alone.warnings), alone.warnings
+        assert any(
+            f'{name} is hardly determined' in line for line in alone.warnings), alone.warnings
     made = turned(made, clean.rotations, 5e-3)
     result = fit(Misfit(parameters, [made], 1e-5, rotation_noise=5e-3))
     assert result.exact and result.warnings == []
@@ -443,6 +489,16 @@ def test_stiffness_of_contact_is_found(path, monkeypatch):
     assert abs(result.values[0] - 2e4) < 2.0 * result.intervals[0].half < 2e3
 
 
+def test_friction_of_rods_with_each_other_is_differenced():
+    rods = {name: replace(rod, contact=ContactProperties(
+        stiffness=1e4, rods=True, friction=0.2)) for name, rod in SOFT.rods.items()}
+    chart, rough = channels(), replace(SOFT, rods=rods, obstacles={})
+    k = Parameter(['rods.*.contact.stiffness'], 3e3, 1e5)
+    parameters = ParameterSet({'k': k}, rough, chart)
+    with pytest.raises(NotDifferentiable, match='rods touch each other with friction'):
+        predict(parameters, parameters.start, recording(chart, [[1, 0, 0, 0]]), [0])
+
+
 def test_contact_with_friction_is_differenced():
     wall = replace(SOFT.obstacles['wall'], friction=0.2)
     chart, rough = channels(), replace(SOFT, obstacles={'wall': wall})
@@ -454,6 +510,24 @@ def test_contact_with_friction_is_differenced():
     result = fit(Misfit(parameters, [made], 1e-5))
     assert not result.exact
     assert_allclose(result.values, 2e4, rtol=0.01)
+
+
+def test_friction_of_contact_is_found():
+    """An arm that slides up a wall and down it, as it is pulled and let go."""
+    wall = replace(SOFT.obstacles['wall'], friction=0.2)
+    chart, rough = channels(), replace(SOFT, obstacles={'wall': wall})
+    parameters = ParameterSet({'mu': Parameter(['obstacles.*.friction'], 0.05, 0.8)}, rough, chart)
+    assert parameters.start == 0.2
+    truth = np.array([0.35])
+    made = recording(chart, [[x, 0, 0, 0] for x in (1.0, 2.0, 3.0, 2.7, 2.4, 2.7, 3.0)])
+    found = predict(parameters, truth, made)
+    assert found.failed == 0
+    lower = predict(parameters, 0.5 * truth, made)
+    assert np.abs(found.positions - lower.positions).max() > 1e-4  # [m] it makes a difference
+    made = measured(made, found.positions, 1e-5)
+    result = fit(Misfit(parameters, [made], 1e-5))
+    assert not result.exact
+    assert abs(result.values[0] - 0.35) < 2.0 * result.intervals[0].half < 0.03
 
 
 # --- The command ---------------------------------------------------------------------------------
@@ -515,8 +589,11 @@ def test_the_command_writes_a_robot_that_loads(tmp_path, capsys):
                     atol=0.02)
     header = [line for line in output.read_text().splitlines() if line.startswith('#')]
     assert 'a.csv: 12 samples, 0 rows skipped, 0 points not seen, 1 rotations not seen' in printed
-    for word in ('a.csv: 12 samples, SHA-256', 'E = 1.8', 'held out', 'validate', 'angle rms'):
+    for word in ('a.csv: 12 samples, SHA-256', 'E = 1.8', 'held out', 'validate', 'angle rms',
+                 'if residuals are white noise', 'seem independent'):
         assert any(word in line for line in header), word
+    assert '# m; N' in output.read_text()  # the comments of the robot's own file stay
+    assert 'tendon_2: {offset: 0.' in (tmp_path / 'fitted_map.yaml').read_text()
     assert Simulator(robot).statics().converged
 
 
@@ -547,6 +624,28 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_fit(tmp_path, ca
     said = capsys.readouterr()
     assert said.err == f'calibrate: {nowhere}: No such file or directory\n'
     assert 'samples' not in said.out  # not even read
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('spoil', [
+    lambda rows: rows[:2],                                       # one sample
+    lambda rows: [rows[0], *(rows[1] for _ in range(5))],        # the same again and again
+    lambda rows: [row.rsplit(',', 4)[0] + ',0,0,0,0' if k else row
+                  for k, row in enumerate(rows)],                # no rotation at all
+    lambda rows: [*rows, '1e308,1,even,1,1,1,0,0,0,1', 'inf,1,even,1,1,1,0,0,0,1'],  # overflow
+    lambda rows: [*rows, '1,1,even,1e308,1,-1e308,1e308,0,0,1e308'],
+], ids=['one', 'same', 'no_rotation', 'commands', 'points'])
+def test_odd_data_give_no_warnings_of_numpy(tmp_path, capsys, spoil):
+    write_case(tmp_path)
+    rows = (tmp_path / 'a.csv').read_text().split('\n')
+    (tmp_path / 'a.csv').write_text('\n'.join(spoil(rows)))
+    code = main([str(tmp_path / 'calibration.yaml'), '--processes', '1',
+                 '--output', str(tmp_path / 'new.yaml')])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    assert 'Warning' not in said.err
+    assert np.isfinite(load(tmp_path / 'new.yaml').rods['backbone'].segments[0]
+                       .material.young_modulus)
 
 
 def test_nothing_is_left_of_a_fit_that_fails(tmp_path, capsys):
@@ -622,7 +721,7 @@ def test_a_few_iterations_on_the_real_arm_get_far():
     robot = load(ARM_FOLDER / 'robot.yaml')
     given = description.load(ARM_FOLDER / 'calibration.yaml', Calibration)
     chosen = {name: x for name, x in given.parameters.items()
-              if name.startswith(('angle', 'roll', 'pitch', 'radius'))}
+              if name.startswith(('hole', 'roll', 'pitch'))}
     made = read(DATA / 'ftdcr_v4' / 'tendon_pull.csv', chart, robot)
     misfit = Misfit(ParameterSet(chosen, robot, chart), [made], given.noise, given.align)
     before = misfit.residual(misfit.scaled(misfit.parameters.start))

@@ -5,20 +5,20 @@ import pytest
 
 from cosserat_ros.analysis.stability import assess
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
+from cosserat_ros.assembly.contact import SLOTS
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.checks.errors import InvalidModel, UnknownName
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.obstacles import (
     Box,
     ContactProperties,
-    ContactSpheres,
     Cylinder,
     Obstacle,
     Plane,
     Sphere,
     Tube,
 )
-from cosserat_ros.description.parts import Pose, Tendon
+from cosserat_ros.description.parts import ContactSpheres, Pose, Tendon
 from cosserat_ros.description.robot import MountedRod, Robot
 from cosserat_ros.description.rod import Material, Rod, Segment
 from cosserat_ros.description.routing import Parallel
@@ -147,10 +147,11 @@ def test_a_body_slides_down_a_slope_or_stays():
         way = R[:, 0] @ solver.frame(solver.places.bodies['sledge'].link).p
         if friction > np.tan(steep):
             assert abs(way) < 2e-5
-            assert not any(c.sliding for c in solver.contacts())
+            assert not all(c.sliding for c in solver.contacts())  # upper feet bear less
         else:
             exact = 0.5 * g * (np.sin(steep) - friction * np.cos(steep)) * 0.5 ** 2
             assert way == pytest.approx(exact, rel=5e-3)
+            assert all(c.sliding for c in solver.contacts())
 
 
 def test_a_ball_rolls_without_sliding():
@@ -245,3 +246,31 @@ def test_inverse_statics_finds_targets_in_contact():
     sim.command(**answer.commands)
     assert sim.statics().converged
     np.testing.assert_allclose(sim.tip_pose()[:3, 3], target, atol=1e-6)
+
+
+def ball_on(obstacles):
+    """Return a ball that lies on the plane z = 0, with one above it, touching obstacles."""
+    balls = ContactSpheres(((0.0, 0.0, 0.0), (0.0, 0.0, 0.05)), 0.03, 1e4)
+    body = RigidBody(0.1, 1e-4 * np.eye(3), pose=pose((0.0, 0.0, 0.0299)), contact=balls)
+    return Assembly({'ball': body}, gravity=(0.0, 0.0, -9.81), obstacles=obstacles).solver()
+
+
+@pytest.mark.parametrize('count', [SLOTS, SLOTS + 1])
+def test_more_obstacles_at_a_point_than_it_may_stick_to_are_told_of(count):
+    solver = ball_on({f'floor_{i}': Obstacle(Plane(), friction=0.5) for i in range(count)})
+    solution = solver.step(1e-3)
+    assert solution.converged
+    assert len(solver.contacts()) == count
+    assert ('more than' in solution.message) == (count > SLOTS)
+
+
+def test_of_100_obstacles_the_90th_is_touched():
+    places = {f'thing_{i}': Obstacle(Sphere(0.01), Pose((
+        0.5 + 0.05 * i, 0.0, 0.0)), friction=0.5) for i in range(100)}
+    places['thing_89'] = Obstacle(Plane(), friction=0.5)
+    solver = ball_on(places)
+    for _ in range(20):
+        assert solver.step(1e-2).converged
+    (found,) = solver.contacts()
+    assert (found.part, found.obstacle) == ('ball', 'thing_89')
+    np.testing.assert_allclose(found.force, (0.0, 0.0, 0.981), atol=1e-3)

@@ -78,3 +78,10 @@ def test_an_arm_in_a_cage_has_20_contacts_that_are_not_deep():
     _, count, depth = cases.driven(cases.arm_in_cage(), seconds=2.0)
     assert count > 19.0
     assert depth < 0.01
+
+
+def test_an_arm_among_posts_that_it_hits_and_leaves_is_never_deep_in_one():
+    """Posts are anywhere between the points of contact; what is measured is the curve."""
+    _, count, depth = cases.driven(cases.arm_among_posts(), seconds=20.0)
+    assert 1.0 < count < 4.0
+    assert depth < 0.01

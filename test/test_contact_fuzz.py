@@ -11,18 +11,18 @@ from cosserat_ros.description.obstacles import (
     Box,
     Capsule,
     ContactProperties,
-    ContactSpheres,
     Cylinder,
     Obstacle,
     Plane,
     Sphere,
 )
-from cosserat_ros.description.parts import Pose
+from cosserat_ros.description.parts import ContactSpheres, Pose
 from cosserat_ros.description.rod import Material, Rod, Segment
 from cosserat_ros.description.section import Circular
 from cosserat_ros.numerics.lie import exp_so3
 
 MODES = StrainModes(0, 0, 1, 2, 2, 1, elements=3)
+MOST_DRAWN = 50
 
 
 def thrown(rng):
@@ -39,6 +39,15 @@ def thrown(rng):
 
 
 def scene(rng):
+    """Return a rod and a ball among obstacles: of those that do not overlap, the first drawn."""
+    for _ in range(MOST_DRAWN):
+        solver = drawn(rng)
+        if solver is not None:
+            return solver
+    raise AssertionError('all scenes overlap')
+
+
+def drawn(rng):
     """Return a rod and a ball among obstacles, or None if they overlap."""
     radius = rng.choice([1e-3, 5e-3, 0.02])
     young = rng.choice([1e5, 1e7, 1e9])
@@ -68,8 +77,6 @@ def total(solver):
 def test_fuzz_nothing_explodes(seed):
     rng = np.random.default_rng(seed)
     solver = scene(rng)
-    if solver is None:
-        return
     first = total(solver)
     for dt in 10.0 ** rng.uniform(-6.0, 0.0, 12):
         before = solver.saved()
@@ -87,8 +94,6 @@ def test_fuzz_nothing_explodes(seed):
 def test_fuzz_statics_with_obstacles_ends(seed):
     rng = np.random.default_rng(100 + seed)
     solver = scene(rng)
-    if solver is None:
-        return
     solver.tree.coordinates.driven[solver.places.coordinates['ball']] = True
     solver.tree.coordinates.command[solver.places.coordinates['ball']] = solver.z[
         solver.places.coordinates['ball']]

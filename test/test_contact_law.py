@@ -5,6 +5,7 @@ from functools import partial
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
+from scipy.interpolate import RectBivariateSpline
 from scipy.spatial.transform import Rotation
 
 from cosserat_ros.checks.errors import InvalidModel
@@ -13,14 +14,17 @@ from cosserat_ros.description.obstacles import (
     Capsule,
     ContactProperties,
     Cylinder,
+    HeightField,
     Mesh,
     Plane,
     Sphere,
     Tube,
 )
+from cosserat_ros.laws import distance_grids
 from cosserat_ros.laws.contact import Force, Numbers, press, SLIDES, STICKS
+from cosserat_ros.laws.distance_grids import distances_from, winding
 from cosserat_ros.laws.obstacles import distances
-from cosserat_ros.laws.shapes import distances_from, shape_of, stacked, winding
+from cosserat_ros.laws.shapes import check_shape, shape_of, stacked
 from cosserat_ros.numerics.kernels import kernel
 
 VESSEL = Tube(((0.0, 0.0, 0.0), (0.1, 0.02, 0.05), (0.15, 0.1, 0.1), (0.1, 0.2, 0.1)),
@@ -137,6 +141,86 @@ def test_distances_and_signs_of_a_box_of_triangles():
     sign = np.where(np.abs(winding(box, x)) > 0.5, -1.0, 1.0)
     np.testing.assert_allclose(
         sign * distances_from(box, x), measured(Box((0.2, 0.1, 0.3)), x)[0], atol=1e-12)
+
+
+def test_a_height_field_is_the_surface_that_it_samples(tmp_path, monkeypatch):
+    """A slope is a plane, a dome a ball; its sides are those of a box; outside is no block."""
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    rng = np.random.default_rng(6)
+    x, y = np.linspace(-0.1, 0.1, 21), np.linspace(-0.05, 0.05, 11)
+    X, Y = np.meshgrid(x, y)  # rows along x
+    slope = HeightField((0.3 * X - 0.2 * Y).tolist(), (0.2, 0.1), cells=24)
+    at = np.column_stack([*rng.uniform(-0.02, 0.02, (2, 40)), rng.uniform(-0.003, 0.012, 40)])
+    at[:, 2] += 0.3 * at[:, 0] - 0.2 * at[:, 1]
+    n = np.array([-0.3, 0.2, 1.0]) / np.sqrt(1.13)
+    d, slopes, _ = measured(slope, at)
+    np.testing.assert_allclose(d, at @ n, atol=2e-5)
+    np.testing.assert_allclose(slopes, np.tile(n, (40, 1)), atol=1e-2)
+    beside = measured(slope, np.array([[0.11, 0.0, -0.03], [0.0, -0.06, -0.04]]))[0]
+    np.testing.assert_allclose(beside, 0.01, atol=2e-5)
+    R = 0.2
+    dome = HeightField(np.sqrt(R ** 2 - X ** 2 - Y ** 2) - R, (0.2, 0.1), cells=30)
+    at = np.column_stack([*rng.uniform(-0.15, 0.15, (2, 60)) * [[1.0], [0.5]], np.ones(60)])
+    at *= ((R + rng.uniform(-0.004, 0.015, 60)) / np.linalg.norm(at, axis=1))[:, None]
+    d, slopes, _ = measured(dome, at - [0.0, 0.0, R])
+    np.testing.assert_allclose(d, np.linalg.norm(at, axis=1) - R, atol=3e-5)
+    np.testing.assert_allclose(
+        slopes, at / np.linalg.norm(at, axis=1)[:, None], atol=1e-2)
+    assert len(list((tmp_path / 'cache').rglob('*.npz'))) == 2
+
+
+def test_a_height_field_is_as_high_as_it_is_between_its_samples(tmp_path, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    heights, x = np.zeros((12, 12)), np.linspace(-0.25, 0.25, 12)
+    heights[4:8, 4:8] = 0.4
+    field = HeightField(heights, (0.5, 0.5), depth=0.2, cells=48, margin=0.002)
+    smooth = RectBivariateSpline(x, x, heights)
+    fine = np.linspace(-0.25, 0.25, 201)
+    over = smooth(fine, fine)
+    i, j = np.unravel_index(np.argmax(over), over.shape)
+    top = np.array([fine[i], fine[j], over[i, j]])
+    assert top[2] > 0.45
+    d, _, _ = measured(field, top + np.array([[0.0, 0.0, -5e-3], [0.0, 0.0, 5e-3]]))
+    assert d[0] < -1e-3
+    np.testing.assert_allclose(d[1], 5e-3, atol=1e-3)
+
+
+def test_a_height_field_that_is_too_thin_is_found_without_its_distances(tmp_path, monkeypatch):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    heights = np.zeros((9, 9))
+    heights[:, 4:] = 1.0
+    with pytest.raises(InvalidModel, match='depth'):
+        check_shape(HeightField(heights, (0.1, 0.1), depth=0.01, cells=32))
+    check_shape(HeightField(heights, (0.1, 0.1), depth=0.2, cells=32))
+    assert not (tmp_path / 'cache').exists()
+
+
+@pytest.mark.parametrize('broken', [b'', b'PK\x03\x04 and no more', b'no archive'])
+def test_kept_distances_that_are_broken_or_old_are_computed_again(tmp_path, monkeypatch, broken):
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    flat, x = HeightField(np.zeros((2, 2)), (0.1, 0.1), cells=8), np.array([0.0, 0.0, 0.01])
+    d = measured(flat, x)[0]
+    kept, = (tmp_path / 'cache').rglob('*.npz')
+    whole = kept.read_bytes()
+    kept.write_bytes(broken)
+    np.testing.assert_array_equal(measured(flat, x)[0], d)
+    assert len(kept.read_bytes()) == len(whole)
+    monkeypatch.setattr(distance_grids, 'EDITION', 0)
+    measured(flat, x)
+    assert len(list((tmp_path / 'cache').rglob('*.npz'))) == 2
+
+
+@pytest.mark.parametrize('heights', [
+    [[0.0, 0.0]], [[0.0], [0.0]], [[0.0, 1.0], [0.0]], [[0.0, np.nan], [0.0, 0.0]], 'flat',
+    [1, 2]])
+def test_heights_that_make_no_field(heights):
+    with pytest.raises(InvalidModel, match='heights'):
+        HeightField(heights, (0.1, 0.1))
+
+
+def test_a_field_that_needs_too_large_a_grid():
+    with pytest.raises(InvalidModel, match='margin'):
+        shape_of(HeightField([[0.0, 0.0], [0.0, 0.0]], (0.1, 0.1), cells=400, margin=0.1))
 
 
 @pytest.mark.parametrize('file', ['nowhere.stl', ''])
@@ -264,3 +348,29 @@ def test_damping_never_pulls():
     x = np.array([0.0, 0.0, -1e-3])
     assert force(Plane(), x, np.array([0.0, 0.0, 100.0]), x)[0][2] == 0.0
     assert force(Plane(), x, np.array([0.0, 0.0, -1.0]), x)[0][2] == pytest.approx(15.0)
+
+
+def test_beyond_the_centre_of_a_bend_a_tube_pushes_back_to_its_curve():
+    """There the distance has a kink: it has a direction all the same, and friction a plane."""
+    bend = Tube(((0.1, 0.0, 0.0), (0.0, 0.1, 0.0), (-0.1, 0.0, 0.0)), (0.02,))
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(200):
+        x = np.array([0.0, -0.05, 0.0]) + 0.05 * rng.normal(size=3)
+        d, n, H = (a[0] for a in measured(bend, x))
+        assert np.isfinite(d) and np.isfinite(n).all() and np.isfinite(H).all()
+        if d > 0.0:
+            continue
+        found += 1
+        assert np.linalg.norm(n) > 1.0 - 1e-9
+        N, T, _, slopes = force(bend, x, np.zeros(3), x + [1e-3, 2e-3, 0.0])
+        assert np.isfinite(N).all() and np.isfinite(T).all() and np.isfinite(slopes).all()
+        assert measured(bend, x + 1e-6 * N / np.linalg.norm(N))[0][0] > d
+    assert found > 100
+
+
+def test_without_a_normal_there_is_no_friction():
+    N, T, slopes = np.zeros(3), np.zeros(3), np.zeros((5, 3, 3))
+    press_all(LAW, -1e-3, np.zeros(3), np.zeros((3, 3)), STILL, STILL, np.array([1e-3, 0.0, 0.0]),
+              N, T, slopes)
+    for part in (N, T, slopes):
+        np.testing.assert_array_equal(part, 0.0)

@@ -8,18 +8,18 @@ from scipy.integrate import solve_bvp
 from test_contact import differences, rod_of, SIDEWAYS
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
+from cosserat_ros.assembly.channels import MOST_CHANNELS
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.assembly.state import follow_twist
 from cosserat_ros.checks.errors import UnknownName
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.obstacles import (
     ContactProperties,
-    ContactSpheres,
     Obstacle,
     Plane,
     Sphere,
 )
-from cosserat_ros.description.parts import Body, Inertia, Pose
+from cosserat_ros.description.parts import Body, ContactSpheres, Inertia, Pose
 from cosserat_ros.description.robot import MountedRod, Robot
 from cosserat_ros.description.rod import Material, Rod, Segment
 from cosserat_ros.description.section import Circular
@@ -232,7 +232,7 @@ def gripper(friction=0.5, mass=0.02, squeezed=2e-3):
     """Return three fingers that press on a free ball between them, without weight."""
     round_ball, rod, fingers, joints = 0.02, rod_of(0.1, 3e-3, 1e9), {}, {}
     down = np.diag([1.0, -1.0, -1.0])
-    height = -0.05 - 0.05 * 6.5 / 9.0  # of a point of contact of the fingers
+    height = -0.086
     bodies = {'ball': RigidBody(mass, 0.4 * mass * round_ball ** 2 * np.eye(3),
                                 pose=pose((0.0, 0.0, height)))}
     for k in range(3):
@@ -267,7 +267,11 @@ def falls(solver, seconds=0.3):
 
 
 def test_fingers_hold_a_ball_by_friction():
-    """As long as the weight is less than the friction of all of them, mu times what they press."""
+    """
+    As long as the weight is less than mu times what all of them press, along their surface.
+
+    The ball has bent the fingers, so that they spread a little and push it down.
+    """
     solver, mass = gripper(), 0.02
     found = solver.contacts()
     assert {c.part for c in found} == {'finger_0', 'finger_1', 'finger_2'}
@@ -275,7 +279,10 @@ def test_fingers_hold_a_ball_by_friction():
     assert pressed > 0.5
     total = solver.contact_wrenches()['ball']
     np.testing.assert_allclose(total, 0.0, atol=1e-7 * pressed)
-    heaviest, saved = 0.5 * pressed / mass, solver.saved()
+    up = np.array([c.force @ c.normal * c.normal[2] for c in found]).sum()  # on the fingers
+    held = sum(0.5 * abs(c.force @ c.normal) * np.hypot(*c.normal[:2]) for c in found)
+    assert 0.0 < up < 0.1 * held
+    heaviest, saved = (held - up) / mass, solver.saved()
     for part in (0.5, 0.98, 1.02):
         solver.restore(saved)
         solver.tree.gravity[2] = -part * heaviest
@@ -329,3 +336,113 @@ def test_bodies_of_robots_bear_shapes():
     assert frame.p_t[2] == pytest.approx(0.0, abs=0.1 * frame.p_t[0])
     with pytest.raises(UnknownName, match='obstacles.ball.body'):
         replace(robot, obstacles={'ball': replace(shape, body='block')})
+
+
+# --- A rod that touches itself -------------------------------------------------------------------
+
+COIL = StrainModes(0, 0, 1, 2, 2, 1, elements=8)
+
+
+def looped(depth=2e-4, friction=0.0, seed=None):
+    """Return a free rod bent to a loop, its ends across each other by this much too near [m]."""
+    length, touch = 0.4, ContactProperties(stiffness=1e4, rods=True, friction=friction)
+    solver = Assembly(
+        {'base': RigidBody(1e-3, 1e-7 * np.eye(3))},
+        {'rod': RodPart(rod_of(length), COIL, Attachment('base', pose((0.01, 0.0, 0.0))),
+                        contact=touch)}).solver(SCHEMES['backward_euler'])
+    z, links = solver.z.copy(), solver.places.rods['rod']
+    if seed is not None:
+        z[solver.moves] += 1e-4 * np.random.default_rng(seed).normal(size=int(solver.moves.sum()))
+
+    def apart(twist):
+        """Return how far the centre lines of the ends are from each other [m]."""
+        for link in links[2:6]:
+            first = solver.tree.links.first[link]
+            z[first + 3], z[first + 5] = 1.5 * np.pi / (0.5 * length), twist
+        solver.set_state(z)
+        found = solver.contacts()
+        assert len(found) <= 1
+        return found[0].gap if found else np.inf
+
+    low = max(twist for twist in np.linspace(0.5, 6.0, 56) if apart(twist) < -depth)
+    high = low + 0.2
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if apart(middle) < -depth else (low, middle)
+    assert apart(low) == pytest.approx(-depth, rel=1e-3)
+    return solver
+
+
+def test_a_rod_that_touches_itself_pushes_as_much_as_it_is_pushed():
+    """No force and no couple is left on the rod as a whole; its ends part."""
+    solver = looped()
+    (found,) = solver.contacts()
+    assert (found.part, found.obstacle) == ('rod', 'rod')
+    pressed = np.linalg.norm(found.force)
+    assert pressed > 1e-3
+    first, still = solver.tree.links.first[solver.places.bodies['base'].link], np.zeros(solver.Z)
+    left = solver.residual(solver.z, still, still)[first:first + 6]
+    np.testing.assert_allclose(left, 0.0, atol=1e-10 * pressed)
+
+
+@pytest.mark.parametrize('friction', [0.0, 1e-4, 5.0])
+@pytest.mark.parametrize('moving', [False, True])
+def test_the_tangent_of_a_rod_that_touches_itself_is_exact(moving, friction):
+    solver = looped(friction=friction, seed=1)
+    solver.commit_contacts()
+    check_tangent(solver, moving, np.random.default_rng(8), 1e-5)
+    found = solver.contacts()
+    assert len(found) == 1
+    if friction:
+        assert found[0].sliding == (friction < 1.0)
+
+
+def test_a_loop_that_opens_against_itself_keeps_its_momentum_and_gains_no_energy():
+    """Let go, it springs open: its ends slide across each other, and part."""
+    solver, touched = looped(), 0
+
+    def total():
+        spring = sum(0.5 * abs(c.force @ c.normal) * -c.gap for c in solver.contacts())
+        return sum(solver.energy()) + spring
+
+    energy, first = total(), total()
+    for _ in range(120):
+        assert solver.step(2e-5).converged
+        touched += bool(solver.contacts())
+        assert total() < energy + 1e-9 * first
+        energy = total()
+        speed = np.sqrt(2.0 * max(solver.energy().kinetic, 1e-12) * rod_of(0.4).mass)
+        np.testing.assert_allclose(solver.momentum()[:3], 0.0, atol=5e-3 * speed)
+    assert touched > 2
+    assert energy < first
+
+
+def bundle(count, elements, spacing=None):
+    """Return rods that lie across one, in contact, `count` of them."""
+    touch = ContactProperties(stiffness=1e4, rods=True, radius=2e-3, spacing=spacing)
+    rods = {'under': RodPart(rod_of(), replace(ALL, elements=elements), Attachment(
+        'ground', pose(R=SIDEWAYS)), contact=touch)}
+    for k, x in enumerate(np.linspace(0.02, 0.28, count)):
+        rods[f'over_{k}'] = RodPart(rod_of(0.1), replace(ALL, elements=1), Attachment(
+            'ground', pose((x, -0.05, 3.99e-3), ALONG_Y)), contact=touch)
+    return Assembly(rods=rods).solver()
+
+
+def test_more_rods_on_an_element_than_it_has_room_for_are_told_of():
+    solver = bundle(30, elements=1, spacing=0.1)
+    before, solution = solver.z.copy(), solver.step(1e-3)
+    assert not solution.converged
+    assert 'more rods touch one element' in solution.message
+    np.testing.assert_array_equal(solver.z, before)
+
+
+def test_more_crossings_than_the_tangent_has_room_for_are_solved_all_the_same():
+    """Of 80 crossings 57 are in the tangent: Newton goes on with the others' forces alone."""
+    solver = bundle(80, elements=12)
+    solution = solver.step(1e-3)
+    found = {c.obstacle for c in solver.contacts()} | {c.part for c in solver.contacts()}
+    assert solver.work.touch.channels.used[0] > MOST_CHANNELS - 8
+    assert solution.converged
+    assert len(found) == 81
+    still = np.zeros(solver.Z)
+    assert np.isfinite(solver.residual(solver.z, still, still)).all()

@@ -94,8 +94,58 @@ def change(old, new, line=None):
     return GOOD.replace(old, new, 1), line or GOOD[:GOOD.index(old)].count('\n') + 1
 
 
+def touching(contact='stiffness: 1e5', obstacle='geometry: {shape: plane}', more=''):
+    """Return the good file with contact, an obstacle, and more."""
+    return GOOD.replace('tip:', f"""    contact:
+      {contact}
+obstacles:
+  post:
+    {obstacle}
+{more}tip:""", 1)
+
+
 BAD = {
     # what is wrong: (content, line or None, words that the message must have)
+    'points of contact too far apart': (
+        touching('{stiffness: 1e5, spacing: 0.1}', 'geometry: {shape: sphere, radius: 0.001}'), 15,
+        ['rods.backbone.contact.spacing', 'thinnest obstacle', '0.1']),
+    'too many points of contact': (touching('{stiffness: 1e5, spacing: 1e-9}'), 15,
+                                   ['rods.backbone.contact.spacing', 'at least 3e-05 [m]']),
+    'points beyond the world': (touching('{stiffness: 1e5, spacing: 1e9}'), 15,
+                                ['rods.backbone.contact.spacing', '1e+06 [m]']),
+    'contact that ends before it starts': (
+        touching('{stiffness: 1e5, starts_at: 0.2, ends_at: 0.1}'), 15,
+        ['rods.backbone.contact.ends_at', 'more than starts_at, 0.2 [m]']),
+    'contact beyond the rod': (touching('{stiffness: 1e5, starts_at: 0.4}'), 15,
+                               ['rods.backbone.contact.starts_at', '0.3 [m]']),
+    'contact on a point': (touching('{stiffness: 1e5, ends_at: 1e-9}'), 14,
+                           ['rods.backbone.contact.starts_at', '1e-09 [m]']),
+    'contact stiffer than diamond': (touching('stiffness: 1e20'), 15,
+                                     ['rods.backbone.contact.stiffness', '<= 1e+12 [N/m^2]']),
+    'contact stiffer than diamond by a load': (
+        touching('{penetration: 1e-9, line_load: 1e5}'), 15,
+        ['rods.backbone.contact.penetration', '<= 1e+12 [N/m^2]']),
+    'less deep than an atom': (touching('{penetration: 1e-300, line_load: 1}'), 15,
+                               ['rods.backbone.contact.penetration', '[m]']),
+    'a load beyond all': (touching('{penetration: 1e-5, line_load: 1e300}'), 15,
+                          ['rods.backbone.contact.line_load', '[N/m]']),
+    'damping of contact': (touching('{stiffness: 1e5, damping: 1e300}'), 15,
+                           ['rods.backbone.contact.damping', '<= 1e+06 [s/m]']),
+    'an obstacle stiffer than diamond': (
+        touching(obstacle='{geometry: {shape: plane}, stiffness: 1e13}'), 18,
+        ['obstacles.post.stiffness', '<= 1e+12 [N/m^2]']),
+    'mesh that is not there': (
+        touching(obstacle='geometry: {shape: mesh, file: nowhere.stl}'), 18,
+        ['obstacles.post.geometry.file', 'nowhere.stl', 'No such file']),
+    'a body on a rod that touches': (
+        touching(more='bodies: {b: {mass: 1, contact: {points: [[0, 0, 0]], radius: 0.1, '
+                      'stiffness: 10}}}\n'), 19, ['bodies.b.contact', 'fixed to a rod']),
+    'a body that touches without stiffness': (
+        touching(more='bodies: {b: {pose: {}, contact: {points: [[0, 0, 0]], radius: 0.1}}}\n'),
+        19, ['bodies.b.contact.stiffness', 'a penetration and a load']),
+    'a body that touches stiffly': (
+        touching(more='bodies: {b: {pose: {}, contact: {points: [[0, 0, 0]], radius: 0.1, '
+                      'stiffness: 1e20}}}\n'), 19, ['bodies.b.contact.stiffness', '1e+12 [N/m]']),
     'misspelt key': (*change('length: 0.1', 'lenght: 0.1'),
                      ['rods.backbone.segments[0].lenght', "'length'"]),
     'key in the wrong place': (*change('name: arm', 'name: arm\nlength: 3', line=2),

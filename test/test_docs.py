@@ -5,23 +5,44 @@ import re
 import subprocess
 import sys
 
-from conftest import ROOT
+from conftest import is_current, ROOT
 import pytest
+from ruamel.yaml import YAML
 
-from cosserat_ros.description import joints, modes, obstacles, parts, rod, routing, section
+from cosserat_ros.description import (
+    demonstration,
+    joints,
+    modes,
+    obstacles,
+    parts,
+    rod,
+    routing,
+    section,
+)
 from cosserat_ros.description.documents import InvalidDescription
 from cosserat_ros.description.robot import load
+from cosserat_ros.simulation.demonstration import demonstration as moves_of
 from cosserat_ros.simulation.simulator import Simulator
 
 DOCS = ROOT / 'docs'
 
 
-@pytest.mark.parametrize('script', ['make_nodes.py', 'make_robots.py'])
+@pytest.mark.parametrize('script', ['make_api.py', 'make_robots.py'])
 def test_tables_are_as_the_program_is(script):
-    checked = subprocess.run(
-        [sys.executable, DOCS / script, '--check'], capture_output=True, text=True, check=False,
-        timeout=100)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    is_current(script)
+
+
+@pytest.mark.parametrize('page', ['robots.md', 'calibration_files.md'])
+def test_each_key_is_explained_and_none_like_another_beside_it(page):
+    text = (DOCS / page).read_text()
+    tables = re.findall(r'<!-- fields: (\w+) -->\n(.*?)<!-- end -->', text, re.S)
+    assert tables
+    for name, table in tables:
+        rows = re.findall(r'^\| `(\w+)` \| (.*?) \| ', table, re.M)
+        assert len(rows) == table.count('\n| `')
+        explained = [words for _, words in rows]
+        assert all(re.match(r"['A-Z0-9(]", words) for words in explained), (name, rows)
+        assert not [a for a, b in zip(explained, explained[1:]) if a == b], (name, rows)
 
 
 def test_the_robot_of_the_page_is_one(tmp_path):
@@ -53,6 +74,33 @@ def test_the_assembly_of_the_page_is_one(tmp_path):
     assert 0.001 < ((left - right) @ (left - right)) ** 0.5 < 0.018  # 0.02 apart where they begin
 
 
+def test_the_assembly_of_the_page_becomes_a_gripper(tmp_path):
+    """With what is added, and with its demonstration: it takes the block along, and lets go."""
+    page = YAML(typ='safe')
+    _, assembly, added, shown = (page.load(text) for text in re.findall(
+        r'```yaml\n(.*?)```', (DOCS / 'robots.md').read_text(), re.S))
+    for part in ('bodies', 'rods'):
+        for name, more in added.pop(part).items():
+            assembly[part].setdefault(name, {}).update(more)
+    path = tmp_path / 'gripper.yaml'
+    with path.open('w') as file:
+        page.dump({**assembly, **added, **shown}, file)
+    sim = Simulator(load(path))
+    assert sim.statics().converged
+    assert {c.part for c in sim.solver.contacts()} == {'block'}
+    commands = moves_of(sim.robot, {name: sim.rest_command(name) for name in sim.robot.actuators})
+    link = sim.solver.places.bodies['block'].link
+    while sim.time < 4.0:
+        sim.command(**commands(sim.time))
+        assert sim.step().converged
+    assert {'left_finger', 'right_finger'} <= {c.part for c in sim.solver.contacts()}
+    assert sim.solver.frame(link).p[0] == pytest.approx(0.1, abs=5e-3)
+    while sim.time < 8.0:
+        sim.command(**commands(min(sim.time, 6.5 - 1e-9)))
+        assert sim.step().converged
+    assert {c.part for c in sim.solver.contacts()} == {'block'}
+
+
 def test_the_robot_at_a_post_touches_it(tmp_path):
     text = re.search(r'```yaml\n(.*?)```', (DOCS / 'contact.md').read_text(), re.S)[1]
     path = tmp_path / 'arm_at_a_post.yaml'
@@ -62,7 +110,7 @@ def test_the_robot_at_a_post_touches_it(tmp_path):
     assert arm.statics().converged
     found = arm.solver.contacts()
     assert {(c.part, c.obstacle) for c in found} == {('backbone', 'post')}
-    assert all(c.force @ c.normal > 0.0 and -1e-5 < c.gap < 0.0 for c in found)
+    assert all(c.force @ c.normal > 0.0 and -1e-4 < c.gap < 0.0 for c in found)
     path.write_text(text.replace('    friction: 0.3', '    body: hand'))
     with pytest.raises(InvalidDescription, match='obstacles.post.body'):
         load(path)
@@ -94,17 +142,18 @@ def test_examples_without_ros_run(page, tmp_path):
 def test_every_part_of_a_robot_is_on_the_page():
     """Every dataclass that a file can have has its table."""
     named = set(re.findall(r'<!-- fields: (\w+) -->', (DOCS / 'robots.md').read_text()))
-    for module in (obstacles, parts, joints, rod, routing, section):
+    for module in (demonstration, obstacles, parts, joints, rod, routing, section):
         for name, kind in vars(module).items():
             if (is_dataclass(kind) and kind.__module__ == module.__name__
                     and not name.startswith(('_', 'Base'))
-                    and name not in ('Actuator', 'JointDrive', 'Rod')):
+                    and name not in ('Actuator', 'JointDrive', 'Rod',
+                                     'Compound', 'Triangles')):  # only in Python
                 assert name in named, f'{name} has no table'
     assert modes.StrainModes.__name__ in named
 
 
 def test_every_test_that_the_theory_names_is_there():
-    named = re.findall(r'(test_\w+\.py)::(test_\w+)', (DOCS / 'theory.md').read_text())
+    named = re.findall(r'((?:nodes/)?test_\w+\.py)::(test_\w+)', (DOCS / 'theory.md').read_text())
     assert named
     for file, name in named:
         assert f'def {name}(' in (ROOT / 'test' / file).read_text(), f'{file}::{name}'

@@ -10,9 +10,9 @@ from scipy.spatial.transform import Rotation
 
 from cosserat_ros.assembly.assembly import Assembly, Attachment, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import JointKind
-from cosserat_ros.assembly.loads import Bodies, Loads, stack
+from cosserat_ros.assembly.loads import Bodies, join, Loads
 from cosserat_ros.assembly.one_rod import CLAMPED, RodSolver
-from cosserat_ros.assembly.rods import PLATFORM, RodsSolver
+from cosserat_ros.assembly.rods import OnBody, PLATFORM, RodsSolver
 from cosserat_ros.assembly.state import at_rest
 from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.description.modes import StrainModes
@@ -123,7 +123,8 @@ def assert_jacobian_exact(solver, z, z_t, z_tt, cV, cA, size=0.0):
     `size` is that of terms which cancel in the residual: their rounding errors do not.
     """
     r, K = solver.jacobian(z, z_t, z_tt, cV, cA)
-    bends = solver.q_places[:, solver.rods[0].component >= 3]
+    bends = np.concatenate([
+        at[d.component >= 3] for at, d in zip(solver.q_places, solver.rods)])
     for c, e in enumerate(np.eye(z.size)):
         step = 1e-5 if c in bends else 1e-6  # short: square drag has a kink
         expected = derivative(lambda t, e=e: solver.residual(
@@ -153,7 +154,7 @@ def test_each_term_of_the_tangent_is_exact(case, term, cV, cA):
         motion = [motion[0], *np.zeros((2, motion[0].size))]
     solver.put(base, *motion)
     z = solver.z.copy()
-    z[solver.effort_places[0]] = efforts
+    z[solver.effort_places] = efforts
     assert_jacobian_exact(solver, z, solver.z_t, solver.z_tt, cV, cA)
 
 
@@ -162,9 +163,9 @@ def extended(solver, *motions):
     rng = np.random.default_rng(5)
     instant = rng.normal(size=(3, solver.Z))
     instant[1:, ~solver.moves] = 0.0
-    for places, efforts, motion in zip(solver.q_places, solver.effort_places, motions):
+    for places, motion in zip(solver.q_places, motions):
         instant[:, places] = motion
-        instant[0, efforts] = EFFORTS
+    instant[0, solver.effort_places] = np.tile(EFFORTS, len(motions))
     return instant
 
 
@@ -226,8 +227,8 @@ def test_the_tangent_of_a_platform_is_exact(hold):
     for i, base in enumerate(bases):
         for part, value in zip(solver.tree.roots, base):
             part[solver.places.bodies[f'base_{i}'].link] = value
-    solver.load(stack([all_loads(RodSolver(d), rng) for _ in range(3)]))
-    solver.load_platform(rng.normal(size=6))
+    solver.load(join([all_loads(RodSolver(d), rng) for _ in range(3)]))
+    solver.load_bodies([OnBody(PLATFORM, np.eye(4), rng.normal(size=6), False)], {})
     instant = 0.1 * extended(solver, *(random_motion(d, rng) for _ in range(3)))
     instant[:, solver.platform_places] = 0.5 * rng.normal(size=(3, 6))
     # A loop's turn is the logarithm of a rotation, of entries that are about 1.
@@ -493,7 +494,7 @@ def test_bad_steps_and_loads_are_named():
 
 def test_modes_that_make_no_sense_are_refused():
     with pytest.raises(InvalidModel, match='at least one mode'):
-        discretise(TILL, StrainModes(0, 0, 0, 0, 0, 0))
+        RodSolver(discretise(TILL, StrainModes(0, 0, 0, 0, 0, 0)))
     with pytest.raises(InvalidModel, match='family'):
         StrainModes(family='fourier')
     with pytest.raises(InvalidModel, match='breaks'):

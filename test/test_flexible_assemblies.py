@@ -1,6 +1,9 @@
 """Assemblies with rods in motion: independent solutions, limits, balances, orders."""
 
-from functools import cache
+from pathlib import Path
+import subprocess
+import sys
+import tracemalloc
 
 from assemblies import soft_rod
 import numpy as np
@@ -40,161 +43,9 @@ def orders(errors):
     return np.log2(errors[:-1] / errors[1:])
 
 
-# --- A four-bar with an elastic coupler ----------------------------------------------------------
-
-CRANK, COUPLER, ROCKER, PIVOTS = 0.2, 0.5, 0.4, 0.45  # [m]
-BAR_MASS, BAR_INERTIA = 0.1, 1e-3
-COUPLER_MATERIAL, COUPLER_RADIUS = Material(1e7, 1000.0, poisson_ratio=0.3), 0.005
-LAST = 0.15  # [s]
-
-
 def hinge(position):
     """Return a joint that turns about y, from this angle."""
     return JointKind('revolute', (0.0, 1.0, 0.0), coordinates=[Coordinate(position=position)])
-
-
-def flexible_four_bar(scheme='generalised_alpha', tolerance=1e-12):
-    """Return a four-bar whose coupler bends, closed and at rest."""
-    bars = {name: RigidBody(BAR_MASS, np.diag([BAR_INERTIA] * 3), (0.5 * length, 0.0, 0.0))
-            for name, length in (('crank', CRANK), ('rocker', ROCKER))}
-    rod = Rod((Segment(COUPLER, Circular(COUPLER_RADIUS), COUPLER_MATERIAL),))
-    solver = Assembly(bars, {
-        'coupler': RodPart(
-            rod, StrainModes(0, 0, 0, 0, 2, 0, nodes=12), Attachment('crank', pose(
-                (CRANK, 0.0, 0.0), TO_X)), Attachment('rocker', pose((ROCKER, 0.0, 0.0))),
-            base_joint=hinge(0.4), tip_joint=JointKind('spherical')),
-    }, {
-        'A': Joint(hinge(-0.8), Attachment(), Attachment('crank')),
-        'D': Joint(hinge(-1.5), Attachment(pose=pose((PIVOTS, 0.0, 0.0))), Attachment('rocker')),
-    }, GRAVITY).solver(SCHEMES[scheme], tolerance)
-    assert solver.close()
-    assert solver.start()
-    return solver
-
-
-def its_coordinates(solver):
-    """Return angles of crank, coupler's base, rocker, and amplitudes of the coupler's bending."""
-    c, links = solver.places.coordinates, solver.places.rods['coupler']
-    first = int(solver.tree.links.first[links[0]])
-    return solver.z[[c['A'][0], c['coupler.base'][0], c['D'][0], first, first + 1]]
-
-
-class FourBar:
-    """
-    The same in the plane, by Lagrange's equations with multipliers: nothing of the engine.
-
-    With all places weighted by the roots of masses, Y(q), ``Y'^T Y_tt = -V' + G^T lambda`` and
-    ``G q_tt + G_t q_t = 0``; derivatives by complex and by central differences.
-    """
-
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    s, w = 0.5 * COUPLER * (1.0 + nodes), 0.5 * COUPLER * weights
-    density = COUPLER_MATERIAL.density * np.pi * COUPLER_RADIUS ** 2
-    moment = np.pi * COUPLER_RADIUS ** 4 / 4.0
-
-    def places(self, q):
-        """Return positions (x, z) of masses with these, turns with inertias, and the gap."""
-        crank, base, rocker, bend, slope = q
-
-        def along(angle):
-            return np.array([np.cos(angle), -np.sin(angle)])
-
-        def turn(s):
-            return crank + base + bend * s + slope * (s ** 2 / COUPLER - s)
-
-        def point(s):
-            inner = 0.5 * np.multiply.outer(s, 1.0 + self.nodes)
-            return CRANK * along(crank) + (0.5 * s * (along(turn(inner)) @ self.weights)).T
-
-        pivot = np.array([PIVOTS, 0.0])
-        points = [0.5 * CRANK * along(crank), pivot + 0.5 * ROCKER * along(rocker),
-                  *point(self.s)]
-        masses = np.array([BAR_MASS, BAR_MASS, *(self.density * self.w)])
-        turns = np.array([crank, rocker, *turn(self.s)])
-        inertias = np.array([
-            BAR_INERTIA, BAR_INERTIA, *(COUPLER_MATERIAL.density * self.moment * self.w)])
-        gap = point(np.array([COUPLER]))[0] - pivot - ROCKER * along(rocker)
-        return np.array(points), masses, turns, inertias, gap
-
-    def all_of(self, q):
-        """Return weighted places, what must be zero, and the potential, in one vector."""
-        points, masses, turns, inertias, gap = self.places(q)
-        energy = 9.81 * masses @ points[:, 1] + 0.5 * COUPLER_MATERIAL.young_modulus * (
-            self.moment * COUPLER * (q[3] ** 2 + q[4] ** 2 / 3.0))
-        return np.concatenate([(np.sqrt(masses)[:, None] * points).ravel(),
-                               np.sqrt(inertias) * turns, gap, [energy]])
-
-    def jacobian(self, q):
-        """Return the derivative of `all_of`."""
-        return np.array([self.all_of(q + 1e-30j * e).imag / 1e-30 for e in np.eye(5)]).T
-
-    def accelerations(self, q, q_t, h=1e-5):
-        """Return q_tt."""
-        J = self.jacobian(q)
-        bias = (self.jacobian(q + h * q_t) - self.jacobian(q - h * q_t)) @ q_t / (2.0 * h)
-        Y, G = J[:-3], J[-3:-1]
-        A = np.block([[Y.T @ Y, -G.T], [G, np.zeros((2, 2))]])
-        b = np.concatenate([-J[-1] - Y.T @ bias[:-3], -bias[-3:-1]])
-        return np.linalg.solve(A, b)[:5]
-
-    def later(self, q, time):
-        """Return where it is after some time, from rest."""
-        solution = solve_ivp(
-            lambda _, y: np.concatenate([y[5:], self.accelerations(y[:5], y[5:])]), (0.0, time),
-            np.concatenate([q, np.zeros(5)]), method='DOP853', rtol=1e-11, atol=1e-12)
-        return solution.y[:5, -1]
-
-
-@cache
-def four_bar_by_lagrange():
-    """Return where the four-bar is at the end."""
-    start = its_coordinates(flexible_four_bar())
-    assert np.abs(FourBar().places(start)[4]).max() < 1e-12
-    return FourBar().later(start, LAST)
-
-
-def test_a_flexible_four_bar_starts_with_the_accelerations_of_lagrange():
-    solver = flexible_four_bar()
-    q = its_coordinates(solver)
-    c, first = solver.places.coordinates, solver.tree.links.first[
-        solver.places.rods['coupler'][0]]
-    found = solver.z_tt[[c['A'][0], c['coupler.base'][0], c['D'][0], first, first + 1]]
-    expected = FourBar().accelerations(q, np.zeros(5))
-    assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-
-
-def test_a_flexible_four_bar_moves_as_lagrange_says():
-    """Steps of order 2, extrapolated to order 4."""
-    expected, ends = four_bar_by_lagrange(), []
-    for dt in (1e-3, 5e-4, 2.5e-4):
-        ends.append(its_coordinates(run(flexible_four_bar(), dt, LAST)))
-    size = np.abs(expected).max()
-    assert np.abs(expected[3:]).max() > 0.05  # it bends
-    assert_allclose(ends[2] + (ends[2] - ends[1]) / 3.0, expected, rtol=0, atol=2e-7 * size)
-
-
-@pytest.mark.parametrize('scheme, order', [
-    ('generalised_alpha', 2), ('backward_euler', 1), ('bdf2', 2), ('bdf_alpha', 2),
-    ('trapezoidal', 2), ('newmark', 2)])
-def test_all_schemes_have_their_order_on_a_flexible_loop(scheme, order):
-    expected = four_bar_by_lagrange()
-    errors = [np.abs(its_coordinates(run(flexible_four_bar(scheme), dt, LAST)) - expected).max()
-              for dt in (6e-4, 3e-4, 1.5e-4)]
-    assert_allclose(orders(errors), order, atol=0.05)
-
-
-def test_a_flexible_four_bar_conserves_its_energy_at_second_order():
-    drifts = []
-    for dt in (2e-3, 1e-3, 5e-4):
-        solver = flexible_four_bar('trapezoidal')
-        before, most = sum(solver.energy()), 0.0
-        for _ in range(round(LAST / dt)):
-            assert solver.step(dt).converged
-            most = max(most, abs(sum(solver.energy()) - before))
-        drifts.append(most)
-    kinetic = solver.energy()[0]
-    assert (orders(drifts) > 1.95).all()
-    assert drifts[-1] < 1e-4 * kinetic
 
 
 # --- Arms that carry arms ------------------------------------------------------------------------
@@ -629,6 +480,57 @@ def test_a_rod_of_a_thousand_elements_rolls_up_to_a_circle():
     assert solver.statics().converged
     assert_allclose(solver.refresh().end.p[link], 0.3 / turn * np.array(
         [1.0 - np.cos(turn), 0.0, np.sin(turn)]), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize('elements', [30, 1000])
+def test_a_rod_of_many_elements_starts_in_balance(elements):
+    """A bent rod is let go. Nothing on the way is as large as a matrix of all unknowns."""
+    solver = Assembly({}, {'rod': RodPart(
+        soft_rod(0.3), StrainModes(1, 1, 1, 3, 3, 3, elements=elements))}).solver()
+    solver.tree.bodies.moment[solver.places.rods['rod'][-1], 1] = 2e-3
+    assert solver.statics().converged
+    solver.tree.bodies.moment[:] = 0.0
+    unbalanced = np.abs(solver.residual()).max()
+    tracemalloc.start()
+    assert solver.start()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.abs(solver.residual()).max() < 1e-9 * unbalanced
+    assert peak < 100 * 8 * solver.Z + 1e6
+
+
+@pytest.mark.parametrize('kind', ['clamped', 'spherical'])
+def test_an_arch_of_many_elements_starts_in_balance(kind):
+    """Its loop is looked at, closed and let go, without a matrix of all unknowns."""
+    arch = Assembly({}, {'rod': RodPart(
+        soft_rod(0.3), StrainModes(0, 0, 1, 1, 1, 1, elements=512),
+        tip=Attachment('ground', pose((0.1, 0.0, 0.0), exp_so3(np.array([0.0, np.pi, 0.0])))),
+        tip_joint=JointKind(kind))}, gravity=(0.0, 0.0, -9.81))
+    solver = arch.solver()
+    before = solver.saved()
+    tracemalloc.start()
+    assert solver.release_redundant() == []
+    solver.restore(before)
+    assert solver.close() and solver.start()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert solver.gap() < 1e-9
+    assert np.abs(solver.residual()).max() < 1e-9 * np.abs(solver.z).max()
+    assert peak < 200 * 8 * solver.Z + 1e6  # a square matrix takes 34 MB
+
+
+def test_memory_of_discretised_rods_is_in_proportion_to_elements():
+    """Matrices with a row for each mode take no memory where nothing is in them."""
+    program = (
+        'import resource as r; from assemblies import soft_rod;'
+        'from cosserat_ros.description.modes import StrainModes;'
+        'from cosserat_ros.rod.discretisation import discretise;'
+        'before = r.getrusage(r.RUSAGE_SELF).ru_maxrss;'
+        'd = discretise(soft_rod(), StrainModes(1, 1, 1, 3, 3, 3, elements=1000));'
+        'print(r.getrusage(r.RUSAGE_SELF).ru_maxrss - before)')  # of all of it 4 GB
+    taken = subprocess.run([sys.executable, '-c', program], check=True, text=True,
+                           cwd=Path(__file__).parent, stdout=subprocess.PIPE).stdout
+    assert int(taken) < 500_000  # [kB]
 
 
 def test_memory_is_in_proportion_to_elements():

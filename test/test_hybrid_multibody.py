@@ -35,10 +35,23 @@ def _across(axis):
     return np.array([first, np.cross(axis, first)])
 
 
-def chain_of(links):
-    """Return bodies of one coordinate each, rows of `r, r_t, effort`, and who ends each link."""
-    bodies, rows, ends = [Body(-1, np.eye(4), np.zeros(6), MASSLESS)], [(0.0, 0.0, 0.0)], []
-    for a in links:
+def inertia_at_end(a):
+    """Return the inertia of a link about the end of its joint."""
+    R, p = a.end[:3, :3].T, -a.end[:3, :3].T @ a.end[:3, 3]
+    return rigid_inertia(a.mass, R @ a.centre + p, R @ a.inertia @ R.T)
+
+
+def chain_of(links, floats=False):
+    """
+    Return bodies of one coordinate each, rows of `r, r_t, effort`, and who ends each link.
+
+    The base is the ground, or the first link.
+    """
+    inertia = inertia_at_end(links[0]) if floats else MASSLESS
+    bodies, rows, ends = [Body(-1, np.eye(4), np.zeros(6), inertia)], [(0.0, 0.0, 0.0)], []
+    if floats:
+        ends.append(0)
+    for a in links[len(ends):]:
         before, pose = (0, a.start) if a.parent == GROUND else (
             ends[a.parent], np.linalg.inv(links[a.parent].end) @ a.start)
         for k, (axis, r, r_t) in enumerate(zip(*screws(a))):
@@ -47,12 +60,35 @@ def chain_of(links):
             before, pose = len(bodies) - 1, np.eye(4)
         if FREEDOM[a.kind][1] == 3:  # r is 0 there, and the turn so far is in the pose
             pose[:3, :3] = a.attitude
-        R, p = a.end[:3, :3].T, -a.end[:3, :3].T @ a.end[:3, 3]
-        bodies.append(Body(before, pose, np.zeros(6), rigid_inertia(
-            a.mass, R @ a.centre + p, R @ a.inertia @ R.T)))
+        bodies.append(Body(before, pose, np.zeros(6), inertia_at_end(a)))
         rows.append((0.0, 0.0, 0.0))
         ends.append(len(bodies) - 1)
     return bodies, np.array(rows), ends
+
+
+def accelerations_of(links, ends, found):
+    """Return those of all links' frames (n, 6), world frame."""
+    rows = []
+    for a, j in zip(links, ends):
+        R, (V, Om), (V_t, Om_t) = (
+            found.poses[j, :3, :3], found.twists[j].reshape(2, 3), found.rates[j].reshape(2, 3))
+        arm = -a.end[:3, :3].T @ a.end[:3, 3]
+        rows.append([
+            *(R @ (V_t + np.cross(Om, V) + np.cross(Om_t, arm)
+                   + np.cross(Om, np.cross(Om, arm)))), *(R @ Om_t)])
+    return rows
+
+
+def loads_on(links, ends, bodies, gravity):
+    """Return what acts on bodies, for `hybrid`."""
+    def outside(j, pose, twist):
+        force = weight(gravity, bodies[j].inertia, pose)
+        if j in ends:
+            a = links[ends.index(j)]
+            force -= np.concatenate([pose[:3, :3].T @ a.force, pose[:3, :3].T @ a.moment])
+        return MASSLESS, force
+
+    return outside
 
 
 @pytest.mark.parametrize('number', range(0, TREES, 2))
@@ -63,24 +99,48 @@ def test_a_tree_has_the_accelerations_that_pinocchio_finds(number):
     bodies, rows, ends = chain_of(links)
     told = np.array([not body.axis.any() for body in bodies])
 
-    def outside(j, pose, twist):
-        force = weight(gravity, bodies[j].inertia, pose)
-        if j in ends:
-            a = links[ends.index(j)]
-            force -= np.concatenate([pose[:3, :3].T @ a.force, pose[:3, :3].T @ a.moment])
-        return MASSLESS, force
-
     state = State(np.eye(4), np.zeros(6), rows[:, 0], rows[:, 1])
-    found = hybrid(bodies, state, told, rows[:, 2], outside, base_rate=np.zeros(6))
-    accelerations = []
-    for a, j in zip(links, ends):
-        R, (V, Om), (V_t, Om_t) = (
-            found.poses[j, :3, :3], found.twists[j].reshape(2, 3), found.rates[j].reshape(2, 3))
-        arm = -a.end[:3, :3].T @ a.end[:3, 3]
-        accelerations.append([
-            *(R @ (V_t + np.cross(Om, V) + np.cross(Om_t, arm)
-                   + np.cross(Om, np.cross(Om, arm)))), *(R @ Om_t)])
-    assert_allclose(accelerations, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    found = hybrid(bodies, state, told, rows[:, 2], loads_on(links, ends, bodies, gravity),
+                   base_rate=np.zeros(6))
+    assert_allclose(accelerations_of(links, ends, found), expected, rtol=0,
+                    atol=1e-9 * np.abs(expected).max())
+
+
+def floating_parts():
+    """Return number and links of all parts of trees that nothing but a free joint holds."""
+    parts = []
+    for number in range(TREES):
+        links = random_tree(number)[1]
+        for root, a in enumerate(links):
+            if a.kind == 'free' and a.parent == GROUND:
+                own = [root]
+                for i in range(root + 1, len(links)):
+                    if links[i].parent in own:
+                        own.append(i)
+                parts.append((number, own))
+    return parts
+
+
+@pytest.mark.parametrize('number, own', floating_parts())
+def test_a_floating_tree_has_the_accelerations_that_pinocchio_finds(number, own):
+    """Eq. 9: the base is the link on a free joint, whose efforts are loads."""
+    gravity, links = random_tree(number)
+    first = sum(len(random_tree(i)[1]) for i in range(number))
+    expected = np.load(REFERENCE)['accelerations'][first + np.array(own)]
+    a = links[own[0]]
+    parts = [links[i]._replace(parent=own.index(links[i].parent) if k else GROUND)
+             for k, i in enumerate(own)]
+    force, moment = (a.start[:3, :3] @ part for part in a.effort.reshape(2, 3))
+    parts[0] = a._replace(force=a.force + force, moment=a.moment + moment)
+    bodies, rows, ends = chain_of(parts, floats=True)
+    told = np.array([not body.axis.any() for body in bodies])
+    moved = np.eye(4)
+    moved[:3, :3], moved[:3, 3] = a.attitude, a.q[:3]
+    twist = (a.q_t.reshape(2, 3) @ a.attitude).ravel()
+    state = State(a.start @ moved, twist, rows[:, 0], rows[:, 1])
+    found = hybrid(bodies, state, told, rows[:, 2], loads_on(parts, ends, bodies, gravity))
+    assert_allclose(accelerations_of(parts, ends, found), expected, rtol=0,
+                    atol=1e-9 * np.abs(expected).max())
 
 
 def floating_tree(seed):

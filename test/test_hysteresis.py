@@ -3,11 +3,15 @@
 from dataclasses import replace
 
 from conftest import ROOT
+from hypothesis import given, settings, strategies as st
 import numpy as np
 from numpy.testing import assert_allclose
+from test_friction import assert_energy_never_grows, tensions
 
 from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.description.parts import Drag
 from cosserat_ros.description.robot import load
+from cosserat_ros.description.rod import Damping
 from cosserat_ros.simulation.simulator import Simulator
 
 LIMIT = 2e-3  # [N m]
@@ -98,3 +102,29 @@ def test_a_rod_without_it_springs_back():
     sim = make_sim(limit=0.0)
     assert_allclose(bend(sim, 5.0 * LIMIT), 5.0 * LIMIT / EI, rtol=1e-4)
     assert_allclose(bend(sim, 0.0), 0.0, atol=1e-9)
+
+
+def undamped(limit):
+    """Return the arm with one tendon, and no damping but dry friction against bending."""
+    robot = make_sim().robot
+    rod = robot.rods['backbone']
+    segment = replace(rod.segments[0], damping=Damping(
+        **({'dry_bending': limit, 'presliding': 0.05} if limit else {})))
+    return Simulator(replace(
+        robot, rods={'backbone': replace(rod, segments=(segment,), drag=Drag())},
+        tendons={'tendon_1': replace(robot.tendons['tendon_1'], limits=None)}))
+
+
+def held_by_bristles(sim):
+    """Return the energy of bending that is not plastic, at all nodes [J]."""
+    d = sim.model.rods[0]
+    stiffness = sim.robot.rods['backbone'].dry_bending(d.s)[:, 1]
+    bent = (sim.solver.state(0).xi - d.rest_strain)[:, 3:5]
+    plastic = sim.solver.tree.laws.memory[:2 * d.s.size].reshape(-1, 2)
+    return 0.5 * float((d.w * stiffness) @ np.sum((bent - plastic) ** 2, axis=1))
+
+
+@settings(deadline=None, max_examples=20)
+@given(walk=st.lists(tensions, max_size=3), last=st.floats(0.1, 4.0), dt=st.floats(5e-4, 5e-3))
+def test_energy_never_grows_by_plastic_bending(walk, last, dt):
+    assert_energy_never_grows(undamped(LIMIT), undamped(0.0), walk, last, dt, held_by_bristles)

@@ -344,3 +344,25 @@ def test_stations_that_were_aimed_are_not_kept_for_ever(arm):
     assert len(stations) == 64
     assert list(stations)[-2:] == [(0, 0.2), (0, 0.24)]
     assert [aim.station for aim in task.aims] == list(stations.values())[-2:]
+
+
+def test_an_arm_on_a_slide_before_a_wall_says_what_it_misses(tmp_path):
+    """Joints and contact: what is met is met, and a place behind the wall is a best effort."""
+    text = (ROOT / 'config' / 'arm_on_slide.yaml').read_text()
+    path = tmp_path / 'walled.yaml'
+    path.write_text(text.replace('    drag:', '    contact: {stiffness: 1e5}\n    drag:', 1) + (
+        '\nobstacles:\n  wall:\n    geometry: {shape: plane}\n'
+        '    pose: {position: [0.1, 0, 0], roll_pitch_yaw: [0, -1.5707963, 0]}\n'))
+    sim = Simulator(load(path))
+    assert sim.statics().converged
+    for x, met in ((0.05, True), (0.13, False)):
+        inverse, goal = InverseStatics(sim), np.array([x, 0.0, 0.25])
+        result = inverse.solve([Target(goal)])
+        assert result.met == met
+        assert met or 'best effort' in result.message
+        reached = sim.twin()
+        inverse.apply(result, reached)
+        assert reached.statics().converged
+        missing = np.linalg.norm(reached.tip_pose()[:3, 3] - goal)
+        assert_allclose(result.position_errors[0], missing, atol=1e-9)
+        assert (missing < 1e-6) == met

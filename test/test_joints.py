@@ -11,9 +11,11 @@ from cosserat_ros.analysis.linearize import slopes
 from cosserat_ros.assembly.assembly import Assembly
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.assembly.rods import RodsSolver
+from cosserat_ros.description.joints import RodJoint
 from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.parts import Leg
 from cosserat_ros.description.robot import load
+from cosserat_ros.inverse import InverseStatics, Target
 from cosserat_ros.simulation.simulator import Simulator
 
 MODES = StrainModes(1, 1, 2, 5, 5, 3)
@@ -116,3 +118,26 @@ def test_it_moves_and_comes_to_rest():
 
 def test_a_joint_takes_only_the_axis_it_has():
     assert Leg(rod='a', joint='revolute', axis=(0.0, 2.0, 0.0)).axis == (0.0, 1.0, 0.0)
+
+
+def test_a_point_of_a_leg_on_a_ball_joint_is_met_from_another_state():
+    """Turns of all joints are counted from one state: those of legs as that of the platform."""
+    plain = load(ROOT / 'config' / 'stewart_gough.yaml')
+    robot = replace(plain, rods={
+        name: replace(rod, base=replace(rod.base, joint=RodJoint(kind='spherical')))
+        for name, rod in plain.rods.items()})
+    there, sim = stand(Simulator(robot, MODES)), Simulator(robot, MODES)
+    sim.command(**{name: 0.44 + 0.008 * (i % 2) for i, name in enumerate(robot.legs)})
+    assert sim.statics().converged
+    k = len(there.stations[0].s) // 2
+    target = Target(there.shape()['leg_1'].poses[k][:3, 3], rod='leg_1',
+                    at=float(there.stations[0].s[k]))
+    found = InverseStatics(sim).solve([target])
+    assert found.met, found.message
+    sim.command(**found.commands)
+    sim.stand(found.z, found.R)
+    assert_allclose(sim.shape()['leg_1'].poses[k][:3, 3], target.position, rtol=0, atol=1e-8)
+    again = Simulator(robot, MODES)
+    again.command(**found.commands)
+    assert again.statics().converged
+    assert_allclose(again.shape()['leg_1'].poses[k][:3, 3], target.position, rtol=0, atol=1e-7)

@@ -257,7 +257,9 @@ def test_exp_se3_is_expm(xi):
 @given(vectors(3, 3.0), axes, st.floats(1e-3, 3.0))
 def test_log_se3_is_logm(v, axis, angle):
     g = lie.exp_se3(np.r_[v, angle * axis])
-    assert_allclose(lie.hat_se3(lie.log_se3(g)), scipy.linalg.logm(g), rtol=0.0, atol=1e-11)
+    with np.errstate(over='ignore'):  # in scipy's estimate of a norm, of subnormal entries
+        wanted = scipy.linalg.logm(g)
+    assert_allclose(lie.hat_se3(lie.log_se3(g)), wanted, rtol=0.0, atol=1e-11)
 
 
 # ---------------------------------------------------------------------------- tangents
@@ -468,13 +470,11 @@ def test_mrp_rate_matrix_is_the_derivative_along_the_body_strain(axis, angle, u,
 
 @examples
 @given(vectors(3, 4.0))
-def test_mrp_rate_matrix_and_its_inverse(sigma):
-    B, inverse = lie.mrp_rate_matrix(sigma), lie.inverse_mrp_rate_matrix(sigma)
-    assert_allclose(B @ inverse, np.eye(3), rtol=0.0, atol=4e-15)
+def test_mrp_rate_matrix_is_the_papers(sigma):
     s = sigma @ sigma
     W = lie.hat(sigma)
     surmont = ((1.0 + s) * np.eye(3) + 2.0 * W + 2.0 * W @ W) / 4.0
-    assert_allclose(B, surmont, rtol=0.0, atol=1e-14)
+    assert_allclose(lie.mrp_rate_matrix(sigma), surmont, rtol=0.0, atol=1e-14)
 
 
 # ---------------------------------------------------------------------------- bad and huge input
@@ -482,7 +482,7 @@ def test_mrp_rate_matrix_and_its_inverse(sigma):
 OF_VECTOR = [
     lie.hat, lie.exp_so3, lie.left_tangent_so3, lie.right_tangent_so3,
     lie.inverse_left_tangent_so3, lie.inverse_right_tangent_so3, lie.matrix_from_mrp,
-    lie.shadow_mrp, lie.switch_mrp, lie.mrp_rate_matrix, lie.inverse_mrp_rate_matrix]
+    lie.shadow_mrp, lie.switch_mrp, lie.mrp_rate_matrix]
 OF_TWIST = [
     lie.hat_se3, lie.exp_se3, lie.ad_se3, lie.left_tangent_se3, lie.right_tangent_se3,
     lie.inverse_left_tangent_se3, lie.inverse_right_tangent_se3]

@@ -15,7 +15,7 @@ from cosserat_ros.commands.cosserat import SUBCOMMANDS
 
 SOURCES = sorted((ROOT / 'cosserat_ros').rglob('*.py'))
 INTERFACES = sorted([*(ROOT / 'msg').glob('*.msg'), *(ROOT / 'srv').glob('*.srv')])
-STANDARD = {'builtin_interfaces', 'geometry_msgs', 'sensor_msgs', 'std_msgs'}
+STANDARD = {'builtin_interfaces', 'geometry_msgs', 'sensor_msgs', 'shape_msgs', 'std_msgs'}
 
 
 def nodes_in_cmake():
@@ -66,13 +66,36 @@ def test_the_version_is_the_same_everywhere():
     assert re.search(rf'^({re.escape(cosserat_ros.__version__)}|Forthcoming)\b', changelog, re.M)
 
 
-def test_pip_and_ros_install_the_same_libraries():
-    """What setup.cfg requires is a dependency in package.xml too."""
+def required():
+    """Return what setup.cfg requires: the oldest version of each library."""
     settings = configparser.ConfigParser()
     settings.read(ROOT / 'setup.cfg')
-    required = settings['options']['install_requires'].split()
+    lines = settings['options']['install_requires'].strip().splitlines()
+    return dict(line.split(' >= ') for line in lines)
+
+
+def test_pip_and_ros_install_the_same_libraries():
+    """What setup.cfg requires is a dependency in package.xml too."""
     declared = {e.text for e in package() if e.tag.endswith('depend')}
-    assert {f'python3-{name}' for name in required} <= declared
+    assert {f'python3-{name}' for name in required()} <= declared
+
+
+@pytest.mark.parametrize('minor', range(10, 15))
+def test_the_oldest_versions_are_tested(minor):
+    """`make test-oldest` installs what setup.cfg allows, exactly that for Ubuntu's Python."""
+    version = f'3.{minor}'
+    pinned = {}
+    for line in (ROOT / 'environment' / 'oldest.txt').read_text().splitlines():
+        found = re.fullmatch(r"([\w.]+)==([\d.]+)(?: ; python_version (<|==) '([\d.]+)')?", line)
+        if found and (found[3] is None or (
+                version == found[4] if found[3] == '==' else minor < int(found[4][2:]))):
+            assert pinned.setdefault(found[1], found[2]) == found[2], line
+    assert pinned.keys() == required().keys()
+    for name, least in required().items():
+        numbers = [int(n) for n in pinned[name].split('.')]
+        bound = [int(n) for n in least.split('.')]
+        assert numbers >= bound
+        assert minor > 11 or numbers[:len(bound)] == bound
 
 
 @pytest.mark.parametrize(
@@ -107,21 +130,6 @@ def test_every_field_of_an_interface_is_explained(path):
             assert re.search(r'\[.+\]', comment), f'{path.name}: no unit: {line}'
         if '/' in plain:
             assert plain.split('/')[0] in STANDARD
-
-
-def test_the_built_interfaces_are_those_of_the_source():
-    """Every file is generated, with the constants it declares."""
-    import cosserat_ros.msg
-    import cosserat_ros.srv
-    for path in INTERFACES:
-        module = cosserat_ros.msg if path.suffix == '.msg' else cosserat_ros.srv
-        built = getattr(module, path.stem)
-        requests = built if path.suffix == '.msg' else built.Request
-        text = path.read_text().split('---')[0]
-        for name, value in re.findall(r'^uint8 ([A-Z_]+)=(\d+)', text, re.M):
-            assert getattr(requests, name) == int(value)
-        fields = re.findall(r'^[\w/]+(?:\[\])? ([a-z_]+)\b', text, re.M)
-        assert list(requests.get_fields_and_field_types()) == fields
 
 
 def test_requirements_are_pinned_and_come_from_anywhere():

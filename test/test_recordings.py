@@ -66,7 +66,8 @@ def test_a_table_is_read_with_units_signs_groups_and_gaps(channels, table):
     assert_allclose(recording.positions[1, 0], 0.0)
     assert recording.counts == (3, 1, 1, 0)
     assert not recording.has_rotations and not recording.turned.any()
-    assert recording.tally == '3 samples, 1 rows skipped, 1 points not seen'
+    assert recording.tally == (
+        '3 samples, 1 rows skipped (1 without a command for tendon_1, row 2), 1 points not seen')
     assert len(recording.digest) == 64
 
 
@@ -128,6 +129,28 @@ def test_a_clock_that_goes_back_is_skipped_in_a_motion(channels, tmp_path):
     recording = read(path, channels(text), ARM)
     assert_allclose(recording.times, [0.0, 2.0, 3.0])
     assert recording.counts.skipped == 1
+    assert recording.skipped == (('not later than a row before', 1, 3),)
+
+
+def test_the_reasons_for_skipped_rows_are_told(channels, tmp_path):
+    path = tmp_path / 'table.csv'
+    path.write_text('t,u,w,x,y,z\n,1,1,1,1,1\n0,1,1,1,1,1\n1,nan,1,1,1,1\n2,1,,1,1,1\n'
+                    '2,,oh,1,1,1\n0,1,1,1,1,1\n3,1,1,1,1,1\ninf,1,1,1,1,1\n')
+    chart = channels("""
+motion: dynamic
+time: {column: t}
+commands: {tendon_1: {column: u}, tendon_2: {column: w}}
+measured: {tip: {columns: [x, y, z]}}
+""")
+    recording = read(path, chart, ARM)
+    assert recording.tally == (
+        '2 samples, 6 rows skipped (2 without a time, the first is row 1; 2 without a command for '
+        'tendon_1, the first is row 3; 1 without a command for tendon_2, row 4; 1 not later than '
+        'a row before, row 6), 0 points not seen')
+    path.write_text('t,u,w,x,y,z\n0,1,1,,1,1\n1,1,,1,1,1\n')
+    with pytest.raises(InvalidRecording, match='point: 1 without a command for tendon_2, row 2; '
+                       '1 without a measured point'):
+        read(path, chart, ARM)
 
 
 @pytest.mark.parametrize('old, new, reason', [

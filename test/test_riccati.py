@@ -109,3 +109,20 @@ def test_added_mass_alone_accelerates_nothing_at_rest():
     told = told._replace(M_a=riccati.added_mass(a, 2.0 * a, 1000.0), gravity=np.zeros(3))
     found = riccati.inverse_dynamics(told, np.eye(3), np.zeros(3), np.zeros(6))
     assert_allclose(found.eta_t, 0.0, atol=1e-12)
+
+
+def test_the_added_mass_of_a_circle_is_what_it_displaces_and_nothing_in_spin():
+    radius, density = np.array([0.03, 0.05]), 1000.0
+    M, area = riccati.added_mass(radius, radius, density), np.pi * radius ** 2
+    for found, displaced in zip(M, density * area):
+        assert_allclose(found, np.diag([displaced, displaced, 0, 0, 0, 0]), rtol=1e-15, atol=0)
+
+
+def test_the_added_mass_of_a_flat_plate_is_that_of_the_circle_around_it():
+    """Lamb's pi rho b^2 across the plate, pi rho b^4 / 8 in spin, nothing along it."""
+    b, density = np.array([0.04]), 1000.0
+    spin = np.pi * density * b[0] ** 4 / 8.0
+    across = np.pi * density * b[0] ** 2
+    wide, high = (riccati.added_mass(*sides, density)[0] for sides in ((b, 0 * b), (0 * b, b)))
+    assert_allclose(wide, np.diag([0, across, 0, 0, 0, spin]), rtol=1e-15, atol=0)
+    assert_allclose(high, np.diag([across, 0, 0, 0, 0, spin]), rtol=1e-15, atol=0)

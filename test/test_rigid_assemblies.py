@@ -1,13 +1,16 @@
 """Rigid mechanisms: loops, tops, told motion and limits, against closed forms and other codes."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from assemblies import MODES, random_body, random_pose, soft_rod
 import numpy as np
+from numpy.testing import assert_allclose
 import planar
 import pytest
 from scipy.integrate import solve_ivp
 
-from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
+from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.checks.errors import InvalidModel
 from cosserat_ros.numerics.integrators import SCHEMES
@@ -271,3 +274,70 @@ def test_an_open_loop_that_is_held_more_often_than_it_can_move_is_refused(carrie
             'frame', pose((0.3, 0.2, 0.0))), Attachment('door', pose((0.1, 0.5, 0.2))))}
     with pytest.raises(InvalidModel, match='lower.*held more often than it can move'):
         Assembly(bodies, {}, joints).solver()
+
+
+@pytest.mark.parametrize('kind', ['spherical', 'universal', 'revolute'])
+def test_a_loop_that_is_too_short_is_refused_with_all_its_joints(kind):
+    """Also where it could move in many ways, and no equation is redundant."""
+    bar = RigidBody(1.0, 0.01 * np.eye(3))
+    joints = {
+        'A': Joint(JointKind(kind), Attachment(), Attachment('crank')),
+        'B': Joint(JointKind(kind), Attachment('crank', pose((0.2, 0.0, 0.0))),
+                   Attachment('coupler')),
+        'D': Joint(JointKind(kind), Attachment(pose=pose((1.2, 0.0, 0.0))), Attachment('rocker')),
+        'C': Joint(JointKind(kind), Attachment('coupler', pose((0.5, 0.0, 0.0))),
+                   Attachment('rocker', pose((0.4, 0.0, 0.0))))}
+    with pytest.raises(InvalidModel, match=r'a gap of 0\.\d+ m') as error:
+        Assembly(dict.fromkeys(('crank', 'coupler', 'rocker'), bar), {}, joints).solver()
+    assert error.value.field == 'loop through C, A, B, D'
+
+
+# --- What drives a body --------------------------------------------------------------------------
+
+def driven_hull(rng):
+    """Return a driven body with a mass, a joint's body and a rod on it, in any motion."""
+    hull, load = (replace(random_body(rng), driven=driven) for driven in (True, False))
+    solver = Assembly({'hull': hull, 'load': load}, {
+        'rod': RodPart(soft_rod(), MODES, Attachment('hull', random_pose(rng)))}, {
+        'hinge': Joint(JointKind('revolute'), Attachment('hull', random_pose(rng)),
+                       Attachment('load', random_pose(rng)))}, (0.3, -0.2, -9.81)).solver()
+    link = solver.places.bodies['hull'].link
+    for part in solver.tree.roots[2:]:
+        part[link] = rng.normal(size=3)
+    return solver, link
+
+
+def test_the_wrench_that_drives_a_body_is_the_rate_of_all_momenta():
+    """Less the weight: of the body itself too, and of all that it carries."""
+    rng = np.random.default_rng(3)
+    solver, link = driven_hull(rng)
+    solver.set_state(solver.z, np.where(solver.moves, rng.normal(size=solver.Z), 0.0))
+    assert solver.start()
+    wrench, p = solver.drive_wrench('hull'), solver.tree.roots.p[link].copy()
+    sums = solver._sums_over_all()
+    mass, gravity = sums.locked[0, 0], solver.tree.gravity
+    centre = np.array([sums.locked[5, 1], sums.locked[3, 2], sums.locked[4, 0]]) / mass
+    force = sums.rate[:3] - mass * gravity
+    moment = sums.rate[3:] - mass * np.cross(centre, gravity) - np.cross(p, force)
+    assert_allclose(wrench, [*force, *moment], rtol=0, atol=1e-9 * np.abs(wrench).max())
+
+
+def test_the_mass_of_a_driven_body_counts():
+    """Alone: m (a - g) and the moment of Euler's equations, by hand."""
+    rng = np.random.default_rng(4)
+    body, gravity = replace(random_body(rng), driven=True), np.array([0.3, -0.2, -9.81])
+    solver = Assembly({'hull': body, 'vane': RigidBody(1e-3, 1e-6 * np.eye(3))}, {}, {
+        'hinge': Joint(JointKind('revolute'), Attachment(), Attachment('vane'))},
+        gravity).solver()
+    link = solver.places.bodies['hull'].link
+    v, a, Om, Om_t = rng.normal(size=(4, 3))
+    roots = solver.tree.roots
+    roots.p_t[link], roots.p_tt[link], roots.Om[link], roots.Om_t[link] = v, a, Om, Om_t
+    R = body.pose[:3, :3]
+    arm, J = R @ body.centre_of_mass, R @ body.inertia @ R.T
+    force = body.mass * (a + np.cross(Om_t, arm) + np.cross(Om, np.cross(Om, arm)) - gravity)
+    moment = J @ Om_t + np.cross(Om, J @ Om) + np.cross(arm, force)
+    assert_allclose(solver.drive_wrench('hull'), [*force, *moment], rtol=1e-12)
+    speed = v + np.cross(Om, arm)
+    assert_allclose(solver.energy().kinetic, 0.5 * (
+        body.mass * speed @ speed + Om @ J @ Om), rtol=1e-12)

@@ -1,13 +1,16 @@
 """Joints of rigid bodies that are told, sprung, limited or redundant, against closed forms."""
 
+from assemblies import soft_rod
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 from test_rigid_assemblies import extrapolated, four_bar, hinge, places
 
-from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody
+from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.checks.errors import InvalidModel
+from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.numerics.lie import exp_so3
 
@@ -382,6 +385,25 @@ def test_a_knee_that_hits_its_limit_takes_the_impulse_to_the_hip(scheme):
         assert solver.z[knee] < 1e-12
 
 
+def test_motion_beyond_an_impact_converges_with_the_step():
+    """At first order at least, on average over the phases at which steps meet the impact."""
+    def hip(dt, delay):
+        solver = arm_on_a_limit().solver()
+        assert solver.start()
+        assert solver.step(delay).converged
+        for _ in range(round(0.5 / dt)):
+            assert solver.step(dt).converged
+        assert solver.z[places(solver, 'knee')[0]] > -0.1  # it has hit its limit
+        return solver.z[places(solver, 'hip')[0]]
+
+    delays = 1e-3 * (1.0 + np.arange(8) / 8.0)
+    exact = [hip(5e-5, delay) for delay in delays]
+    errors = [np.mean([abs(hip(dt, t) - end) for t, end in zip(delays, exact)])
+              for dt in (8e-3, 2e-3, 5e-4)]
+    assert np.log(np.divide(errors[:-1], errors[1:])).min() > np.log(4.0), errors
+    assert errors[-1] < 1e-4
+
+
 @pytest.mark.parametrize('kind', ['spherical', 'free', 'point_on_line', 'point_on_plane'])
 def test_limits_of_a_free_turn_are_refused(kind):
     """It counts from the last attitude: a limit would be one of each step's turn."""
@@ -393,3 +415,153 @@ def test_limits_of_a_free_turn_are_refused(kind):
             continue
         with pytest.raises(InvalidModel, match=rf'coordinates\[{k}\].least'):
             JointKind(kind, coordinates=coordinates)
+
+
+SHARP = {'least': -0.01, 'most': 0.02}
+HEAVY = RigidBody(0.5, 1e-2 * np.diag([1.0, 1.5, 2.0]), (0.05, 0.02, 0.1))
+
+
+@pytest.mark.parametrize('scheme', SCHEMES)
+@pytest.mark.parametrize('kind', ['planar', 'cylindrical', 'universal', 'line_on_plane'])
+def test_all_coordinates_of_a_joint_may_have_limits(kind, scheme):
+    joint = JointKind(kind, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
+    limited = JointKind(kind, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0),
+                        coordinates=[Coordinate(**SHARP)] * joint.count)
+    solver = Assembly({'body': HEAVY}, {}, {'joint': Joint(
+        limited, Attachment(), Attachment('body'))}, (5.0, 3.0, -G)).solver(SCHEMES[scheme])
+    assert solver.start()
+    start, at = sum(solver.energy()), solver.places.coordinates['joint']
+    for _ in range(200):
+        assert solver.step(2e-3).converged
+        assert (solver.z[at] < SHARP['most'] + 1e-9).all()
+        assert (solver.z[at] > SHARP['least'] - 1e-9).all()
+        assert sum(solver.energy()) < start + 1e-4
+    assert np.isin(np.round(solver.z[at], 9), list(SHARP.values())).any()
+
+
+@pytest.mark.parametrize('scheme', SCHEMES)
+def test_an_arm_with_two_limits_swings_from_where_it_touches_neither(scheme):
+    """Until it touches one it moves as without limits."""
+    def arm(**limits):
+        hip, knee = (hinge(position=q, **limits) for q in (1.0, 0.4))
+        return Assembly({'thigh': BOB, 'shank': BOB}, {}, {
+            'hip': Joint(hip, Attachment(), Attachment('thigh')),
+            'knee': Joint(knee, Attachment('thigh', pose((0.0, 0.0, -0.5))),
+                          Attachment('shank'))}, DOWN).solver(SCHEMES[scheme])
+
+    limited, free = arm(least=-0.5, most=1.5), arm()
+    assert limited.start() and free.start()
+    met = False
+    for _ in range(500):
+        assert limited.step(2e-3).converged
+        assert (np.abs(limited.z - 0.5) < 1.0 + 1e-9).all()
+        met = met or bool((np.abs(np.abs(limited.z - 0.5) - 1.0) < 1e-9).any())
+        if not met:
+            assert free.step(2e-3).converged
+            np.testing.assert_allclose(limited.z, free.z, atol=1e-9)
+    assert met
+
+
+@pytest.mark.parametrize('end', ['base_joint', 'tip_joint'])
+@pytest.mark.parametrize('kind', ['revolute', 'prismatic', 'universal'])
+def test_joints_at_the_ends_of_a_rod_may_have_limits(kind, end):
+    joint = JointKind(kind, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+    limited = JointKind(kind, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0),
+                        coordinates=[Coordinate(**SHARP)] * joint.count)
+    rod = RodPart(soft_rod(0.2, 0.01, 1e7), StrainModes(0, 0, 0, 2, 2, 1),
+                  tip=Attachment('body'), **{end: limited})
+    solver = Assembly({'body': HEAVY}, {'rod': rod}, {}, (5.0, 3.0, -G)).solver()
+    assert solver.start()
+    at = solver.places.coordinates['rod.base' if end == 'base_joint' else 'rod.tip']
+    met = False
+    for _ in range(200):
+        assert solver.step(2e-3).converged
+        assert (solver.z[at] < SHARP['most'] + 1e-9).all()
+        assert (solver.z[at] > SHARP['least'] - 1e-9).all()
+        met = met or bool(np.isin(np.round(solver.z[at], 9), list(SHARP.values())).any())
+    assert met
+
+
+@pytest.mark.parametrize('kind', ['spherical', 'free', 'point_on_line', 'point_on_plane'])
+def test_free_turns_cannot_be_told(kind):
+    """They are counted from the last attitude, so that the same position is another next time."""
+    told = [Coordinate()] * (JointKind(kind).count - 1) + [Coordinate(driven=True)]
+    with pytest.raises(InvalidModel, match='driven'):
+        JointKind(kind, coordinates=told)
+
+
+# --- Springs of free turns -----------------------------------------------------------------------
+
+def sprung(kind, body, stiffness, rest, damping=(0.0, 0.0, 0.0), scheme='generalised_alpha'):
+    """Return a body on a joint that turns freely, with springs; its turn's places in z."""
+    free = [Coordinate()] * (JointKind(kind).count - 3)
+    coordinates = [Coordinate(stiffness=k, rest=phi, damping=c)
+                   for k, phi, c in zip(stiffness, rest, damping)]
+    solver = Assembly({'body': body}, {}, {'joint': Joint(
+        JointKind(kind, coordinates=free + coordinates), Attachment(), Attachment('body'))},
+        (0.0, 0.0, 0.0)).solver(SCHEMES[scheme])
+    return solver, np.array(solver.places.coordinates['joint'])[-3:]
+
+
+@pytest.mark.parametrize('kind', ['spherical', 'free'])
+def test_the_moment_of_a_spring_is_the_gradient_of_its_energy(kind):
+    """Of (phi - rest)^T K (phi - rest) / 2, phi the rotation vector of the whole turn."""
+    rng, K, rest = np.random.default_rng(4), np.array([0.7, 2.0, 5.0]), np.array([0.2, -0.4, 0.1])
+    solver, turn = sprung(kind, HEAVY, K, rest)
+    still = np.zeros(solver.Z)
+
+    def energy(R):
+        away = Rotation.from_matrix(R).as_rotvec() - rest
+        return 0.5 * away @ (K * away)
+
+    def slope(f, h=1e-3):
+        return np.array([sum(c * (f(k * h * e) - f(-k * h * e)) for k, c in (
+            (1, 0.75), (2, -0.15), (3, 1.0 / 60.0))) / h for e in np.eye(3)])
+
+    for size in (0.0, 1e-6, 0.3, 1.0, 2.9):
+        whole = Rotation.from_rotvec(size * rng.permutation([0.6, 0.0, 0.8])).as_matrix()
+        z = still.copy()
+        z[turn] = 0.3 * rng.normal(size=3)  # since the last instant
+        solver.tree.joints.reference[solver._turning[0]] = exp_so3(-z[turn]) @ whole
+        moment = solver.residual(z, still, still)
+        expected = slope(lambda turned, whole=whole: energy(exp_so3(turned) @ whole))
+        np.testing.assert_allclose(moment[turn], expected, rtol=0.0, atol=1e-9)
+        assert not np.delete(moment, turn).any()
+
+        def moment_at(y, z=z):
+            moved = z.copy()
+            moved[turn] += y
+            return solver.residual(moved, still, still)[turn]
+
+        tangent = solver.jacobian(z, still, still, 0.0, 0.0)[1][np.ix_(turn, turn)]
+        np.testing.assert_allclose(tangent.T, slope(moment_at), rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize('kind', ['spherical', 'free'])
+@pytest.mark.parametrize('axis', range(3))
+def test_a_body_on_a_spring_of_a_free_turn_is_a_damped_oscillator(kind, axis):
+    """Far beyond what a step turns by; against the closed form."""
+    J, k, c, rest, start = np.array([0.02, 0.03, 0.05]), 3.0, 0.05, 0.3, 2.4
+    body, along = RigidBody(0.5, np.diag(J)), np.eye(3)[axis]
+
+    def run(steps):
+        solver, turn = sprung(kind, body, k * (1.0 + along), rest * along, np.full(3, c))
+        z, path = np.zeros(solver.Z), []
+        z[turn] = start * along
+        solver.set_state(z)
+        assert solver.start()
+        link = solver.places.bodies['body'].link
+        for i in range(1, steps + 1):
+            assert solver.step(1.0 / steps).converged
+            if i * 10 % steps == 0:
+                solver.refresh()
+                path.append(Rotation.from_matrix(solver.frame(link).R).as_rotvec())
+        return path
+
+    found, order = extrapolated(run, 400)
+    t, decay = np.arange(1, 11) / 10.0, 0.5 * c / J[axis]
+    fast = np.sqrt(2.0 * k / J[axis] - decay ** 2)
+    angle = rest + (start - rest) * np.exp(-decay * t) * (
+        np.cos(fast * t) + decay / fast * np.sin(fast * t))
+    assert order > 1.8
+    np.testing.assert_allclose(found, angle[:, None] * along, rtol=0.0, atol=2e-4)

@@ -12,7 +12,7 @@ from cosserat_ros.analysis.sensitivity import command_jacobian
 from cosserat_ros.analysis.stability import stability
 from cosserat_ros.checks.errors import InvalidModel, UnknownName
 from cosserat_ros.description.modes import StrainModes
-from cosserat_ros.description.parts import Body, Drag
+from cosserat_ros.description.parts import Body, Drag, TimeStepping
 from cosserat_ros.description.robot import load
 from cosserat_ros.description.rod import Damping
 from cosserat_ros.numerics.integrators import SCHEMES
@@ -48,7 +48,8 @@ def test_every_robot_of_config_rests_and_moves(path):
     before = sim.tip_pose()
     for _ in range(5):
         assert sim.step().converged
-    assert_allclose(sim.tip_pose(), before, atol=1e-5)  # it was at rest
+    if not sim.robot.gaits:
+        assert_allclose(sim.tip_pose(), before, atol=1e-5)  # it was at rest
     assert np.isfinite(list(sim.actuators().values())).all()
     for shape in sim.shape().values():
         R = shape.poses[:, :3, :3]
@@ -388,7 +389,7 @@ def test_the_work_of_the_tendons_is_what_the_arm_gains():
             else:
                 assert sim.statics().converged
                 start = sum(sim.solver.energy())
-            now = sim.solver.lengths()[0], sim.solver.efforts[0]
+            now = sim.solver.lengths(), sim.solver.efforts
             if before is not None:
                 work -= 0.5 * (before[1] + now[1]) @ (now[0] - before[0])
             before = now
@@ -402,7 +403,7 @@ def test_the_work_of_the_tendons_is_what_the_arm_gains():
 def undamped_strips():
     """Return the platform on three strips, with nothing that takes energy."""
     robot = load(CONFIG / 'planar_parallel.yaml')
-    return replace(robot, rods={
+    return replace(robot, time=TimeStepping(), rods={
         name: replace(rod, segments=[
             replace(segment, damping=Damping()) for segment in rod.segments])
         for name, rod in robot.rods.items()})

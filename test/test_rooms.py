@@ -1,7 +1,9 @@
 """
 Who may import whom: the rooms of the library, and every import of every module.
 
-A module imports from its own room and from rooms before it; only `warm_up` sees all of them.
+A module imports from its own room and from rooms before it; only `warm_up` sees all of them. Of a
+description, `rod`, `laws` and `assembly` know plain data of parts alone (a rod, its modes, shapes
+that are touched); only the builder knows both robots and what assemblies are made of.
 """
 
 import ast
@@ -72,6 +74,55 @@ def test_a_module_imports_only_from_rooms_before_its_own(name):
         assert room(target) in allowed and not beside, f'{MODULES[name]}:{line}: {target}'
 
 
-@pytest.mark.parametrize('name', [name for name in MODULES if room(name) == 'description'])
-def test_only_the_builder_reads_both_description_and_assembly(name):
-    assert not [target for target, _ in ours(name) if room(target) == 'assembly']
+# What the equations read of a description: data of one part, and never of a robot.
+PLAIN_DATA = {
+    'modes': {'FAMILIES', 'StrainModes'},
+    'obstacles': {
+        'BaseGeometry', 'Box', 'Capsule', 'ContactProperties', 'Cylinder', 'HeightField', 'Mesh',
+        'Obstacle', 'Plane', 'Sphere', 'Triangles', 'Tube', 'simple_parts', 'thinnest'},
+    'parts': {'ContactSpheres', 'principal_axes'},
+    'rod': {'Rod'},
+    'robot': {'RodShape'},  # poses and strains along a rod
+}
+# What assemblies are made of.
+PARTS_OF_ASSEMBLIES = {
+    'assembly.assembly': {'Attachment', 'Joint', 'RigidBody', 'RodPart'},
+    'assembly.joint_kinds': {'Coordinate', 'JointKind'},
+}
+
+
+def names_from(name, where):
+    """Return (module, name) of all that a module imports from a room, by their names there."""
+    path = MODULES[name]
+    package = name if path.stem == '__init__' else name.rpartition('.')[0]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            base = resolve_name('.' * node.level + (node.module or ''), package)
+            if room(base) == where:
+                found |= {(base.split('.', 2)[-1], alias.name) for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize('name', [
+    name for name in MODULES if room(name) in ('rod', 'laws', 'assembly')])
+def test_the_equations_read_data_of_parts_and_never_of_a_robot(name):
+    further = {(module, what) for module, what in names_from(name, 'description')
+               if what not in PLAIN_DATA.get(module, ())}
+    assert not further
+
+
+def test_all_plain_data_of_the_list_is_read():
+    read = set().union(*(names_from(name, 'description') for name in MODULES
+                         if room(name) in ('rod', 'laws', 'assembly')))
+    assert read == {(module, what) for module, names in PLAIN_DATA.items() for what in names}
+
+
+def test_only_the_builder_makes_an_assembly_of_a_robot():
+    """No other module knows both robots and the parts of assemblies."""
+    both = {name for name in MODULES if any(
+        module in ('robot', 'joints') and what != 'RodShape'
+        for module, what in names_from(name, 'description')) and any(
+        what in PARTS_OF_ASSEMBLIES.get(f'assembly.{module}', ())
+        for module, what in names_from(name, 'assembly'))}
+    assert both == {f'{PACKAGE.name}.simulation.builder'}

@@ -294,8 +294,8 @@ FULL = StrainModes(8, 8, 8, 8, 8, 8, substeps=4)
 
 @pytest.mark.parametrize('force, tip', [
     ((0.0, 1.0, 0.0), (-0.00171872, 0.00542871)), ((1.0, 0.0, 0.0), (0.00174903, -0.00171870))])
-def test_a_pretwisted_cantilever_takes_two_iterations(force, tip):
-    """As theirs; table 6. One more here, to see that the second update was the last."""
+def test_a_pretwisted_cantilever_takes_three_iterations(force, tip):
+    """Table 6: theirs takes two. One more here, to see that the second update was the last."""
     strip = Rod([Segment(
         12.0, Rectangular(1.1, 0.32), Material(29e6, 1.0, poisson_ratio=0.22),
         rest=RestShape(curvature=(0.0, 0.0, np.pi / 24.0)))])
@@ -309,9 +309,9 @@ def test_a_pretwisted_cantilever_takes_two_iterations(force, tip):
     assert_allclose(solver.refresh().end.p[link, :2], tip, rtol=0, atol=5e-8)
 
 
-@pytest.mark.parametrize('force, tip', [
-    (300.0, (22.24, 58.78, 40.19)), (600.0, (15.68, 47.15, 53.47))])
-def test_a_bend_of_45_degrees_is_loaded_at_one_stroke(force, tip):
+@pytest.mark.parametrize('force, tip, iterations', [
+    (300.0, (22.24, 58.78, 40.19), 6), (600.0, (15.68, 47.15, 53.47), 14)])
+def test_a_bend_of_45_degrees_is_loaded_at_one_stroke(force, tip, iterations):
     """
     Table 8: theirs takes five iterations of shooting, each with a tangent.
 
@@ -327,8 +327,7 @@ def test_a_bend_of_45_degrees_is_loaded_at_one_stroke(force, tip):
     link = solver.places.rods['arc'][-1]
     solver.tree.bodies.force[link, 2] = force
     solution = solver.statics()
-    print(f'{solution.iterations} iterations')
     assert solution.converged
     assert solution.parts == 1
-    assert solution.iterations <= 15
+    assert solution.iterations <= iterations
     assert_allclose(solver.refresh().end.p[link], tip, rtol=0, atol=0.006)

@@ -133,8 +133,8 @@ def test_refused_samples_are_told_apart(tmp_path, capsys):
     arguments = [str(path), '--output', str(tmp_path / 'o.jsonl'), '--processes', '1']
     assert main(arguments) == 0
     said = capsys.readouterr().out
-    assert '6 samples, 0 without equilibrium, 3 refused' in said
-    assert 'the first that was refused: ' in said and 'got 1000000' in said
+    assert '6 samples, 0 without equilibrium, 3 rejected' in said
+    assert 'the first that was rejected: ' in said and 'got 1000000' in said
     path.write_text(SWEEP.replace('values: [0.5, 2.0]', 'values: [1.0e+6]'))
     assert main(arguments) == 1
 

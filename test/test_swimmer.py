@@ -2,10 +2,13 @@
 
 import numpy as np
 from numpy.testing import assert_allclose
+from scipy.integrate import cumulative_trapezoid
 
 from cosserat_ros.analysis.inverse_dynamics import inverse_dynamics, PrescribedRod
-from cosserat_ros.assembly.one_rod import RodSolver
+from cosserat_ros.assembly.one_rod import RodSolver, Water
+from cosserat_ros.assembly.state import at_rest
 from cosserat_ros.description.modes import StrainModes
+from cosserat_ros.laws import flow
 from cosserat_ros.numerics.integrators import SCHEMES
 from cosserat_ros.numerics.lie import exp_so3
 from cosserat_ros.papers import riccati, swimmer
@@ -63,7 +66,11 @@ def test_the_stress_that_was_found_makes_the_fish_swim_the_same_way():
 
 
 def test_the_control_law_tracks_the_wave_as_printed():
-    """At 10 ms and H_r = 50: the speed of the head is that of the prescribed strains."""
+    """
+    At 10 ms and H_r = 50: the strain is that of the wave to 1 % of its largest amplitude.
+
+    The head is 2.3 % faster than with prescribed strains; no difference is visible in the paper.
+    """
     dt, gait = 10e-3, swimmer.gait(COARSE)
     instants = PrescribedRod(COARSE, gait, water=swimmer.water()).travel(4.0, dt)
     solver, told, found, error = swimmer.swimmer('newmark'), [], [], 0.0
@@ -76,8 +83,9 @@ def test_the_control_law_tracks_the_wave_as_printed():
         error = max(error, np.abs(solver.q[0] - gait(instant.time)[0]).max())
     speeds = [np.mean(v[-100:]) for v in (told, found)]
     print(f'mean speed of the head, prescribed and driven: {speeds} m/s; strain {error:.2g} 1/m')
+    assert error < 0.01 * sum(swimmer.AMPLITUDE)
     assert speeds[0] < -0.2
-    assert_allclose(speeds[1], speeds[0], rtol=0.04)
+    assert_allclose(speeds[1], speeds[0], rtol=0.03)
 
 
 def test_without_water_it_does_not_get_away():
@@ -89,42 +97,94 @@ def test_without_water_it_does_not_get_away():
         assert_allclose(weights @ x.p, [0.0, 0.0, 0.5], atol=1e-4)
 
 
-def test_energy_goes_into_fish_water_and_wake():
-    """Power of muscles = rate of kinetic energies + what the wake takes, V_e T_f."""
-    gait, dt, M_a = swimmer.gait(COARSE), 5e-3, swimmer.section_mass()
-    energy, power = [], []
-    for instant in PrescribedRod(COARSE, gait, water=swimmer.water()).travel(1.2, dt):
+def twist(R, v, w):
+    return np.concatenate([R.T @ v, R.T @ w])
+
+
+def kinetic_balance(dt, duration=1.2):
+    """
+    Return the error of the balance over time, and the work of the wake on the fish [J].
+
+    Kinetic energy of fish and water is what muscles do beside what goes into the elastic body,
+    and the wake, V_e T_f. Elastic energy, which is far larger, is on neither side.
+    """
+    gait, M_a = swimmer.gait(COARSE), swimmer.section_mass()
+    kinetic, power, wake = [], [], []
+    for instant in PrescribedRod(COARSE, gait, water=swimmer.water()).travel(duration, dt):
         q, q_t, q_tt = gait(instant.time)
         x = kinematics(COARSE, instant.base, q, q_t, q_tt)
-
-        def twist(R, v, w):
-            return np.concatenate([R.T @ v, R.T @ w])
         etas = [twist(x.Rc[e], v, x.Om[e]) for e, v in zip(COARSE.station, x.p_t)]
-        kinetic = sum(0.5 * w * (eta @ M_a @ eta + eta @ (inertia * eta))
-                      for w, eta, inertia in zip(COARSE.w, etas, COARSE.inertia))
+        kinetic.append(sum(0.5 * w * (eta @ M_a @ eta + eta @ (inertia * eta))
+                           for w, eta, inertia in zip(COARSE.w, etas, COARSE.inertia)))
         tail = twist(x.Rc[-1], x.p_end_t[-1], x.Om[-1])
-        energy.append(kinetic + 0.5 * q @ COARSE.elastic @ q)
-        power.append(-instant.force @ q_t + tail[2] * 0.5 * tail @ M_a @ tail)
-    gained = np.concatenate([[0.0], np.cumsum(0.5 * dt * (np.array(power[1:]) + power[:-1]))])
-    assert_allclose(np.array(energy) - energy[0], gained, rtol=0, atol=2e-3 * np.ptp(energy))
+        wake.append(tail[2] * 0.5 * tail @ M_a @ tail)
+        power.append(-instant.force @ q_t - q @ COARSE.elastic @ q_t)
+    by_muscles, by_wake = (
+        cumulative_trapezoid(values, dx=dt, initial=0.0) for values in (power, wake))
+    return np.array(kinetic) - kinetic[0] - by_muscles - by_wake, by_wake[-1]
+
+
+def test_energy_goes_into_fish_water_and_wake():
+    """Of second order in the step, and far less than the part of the wake."""
+    (coarse, _), (fine, wake) = (kinetic_balance(dt) for dt in (1e-2, 5e-3))
+    errors = [np.abs(error).max() for error in (coarse, fine)]
+    print(f'errors {errors} J, work of the wake {wake:.3g} J')
+    assert wake < 0.0 and errors[1] < 1e-3 * abs(wake), (errors, wake)
+    assert np.log2(errors[0] / errors[1]) > 1.8, errors
+
+
+def test_without_added_mass_it_is_the_dry_rod():
+    """Neither along the body nor in the wake: same motion of the base, same forces."""
+    gait, none = swimmer.gait(COARSE), np.zeros((6, 6))
+    light = Water(lambda s: flow.added_mass(none), [
+        flow.Station(np.eye(4), flow.wake(none))])
+    dry, wet = (PrescribedRod(COARSE, gait, water=water).travel(0.5, 0.02)
+                for water in (None, light))
+    size = max(np.abs(instant.force).max() for instant in dry)
+    for a, b in zip(dry, wet, strict=True):
+        for mine, other in zip(a.base, b.base):
+            assert_allclose(mine, other, rtol=0, atol=1e-12)
+        assert_allclose(a.force, b.force, rtol=0, atol=1e-12 * size)
+    assert np.abs(dry[-1].base.p).max() > 1e-3
+
+
+TOWED, SMALL = 0.8, 1e-2  # [m/s] towards -z; part of the wave
+PERIOD = 5.0 + np.arange(32) / 32.0  # instants of one, after the ramp [s]
+
+
+def reactive_thrust(tail, R):
+    """Return Lighthill's 1/2 m (h_t^2 - U^2 h_s^2) of the tail's twist and attitude [N]."""
+    h_t, slope = (R @ tail[:3])[0], R[0, 2]
+    return 0.5 * swimmer.section_mass()[0, 0] * (h_t ** 2 - (TOWED * slope) ** 2)
 
 
 def test_small_waves_have_the_thrust_of_elongated_body_theory():
-    """Lighthill 1960: 1/2 m (h_t^2 - U^2 h_s^2) at the tail, on average; towed at speed U."""
-    U, steps, size = 0.8, 40, 1e-2
-    thrust, theory, m = [], [], swimmer.section_mass()[0, 0]
-    for t in 5.0 + np.arange(32) / 32.0:
+    """Lighthill 1960: by the tail alone, on average; towed at a steady speed."""
+    steps, thrust, theory = 40, [], []
+    for t in PERIOD:
         told = swimmer.told_to_riccati(t, steps)
-        scaled = [size * x for x in (told.xi_t, told.xi_tt)]
+        scaled = [SMALL * x for x in (told.xi_t, told.xi_tt)]
         xi = told.xi.copy()
-        xi[:, 4] *= size
+        xi[:, 4] *= SMALL
         told = told._replace(xi=xi, xi_t=scaled[0], xi_tt=scaled[1])
         found = riccati.inverse_dynamics(told, np.eye(3), np.zeros(3),
-                                         np.array([0.0, 0.0, -U, 0.0, 0.0, 0.0]), np.zeros(6))
+                                         np.array([0.0, 0.0, -TOWED, 0.0, 0.0, 0.0]), np.zeros(6))
         thrust.append(-found.wrench[0, 2])
-        tail, slope = found.eta[-1], found.R[-1, 0, 2]
-        h_t = (found.R[-1] @ tail[:3])[0]
-        theory.append(0.5 * m * (h_t ** 2 - (U * slope) ** 2))
+        theory.append(reactive_thrust(found.eta[-1], found.R[-1]))
+    assert_allclose(np.mean(thrust), np.mean(theory), rtol=1e-3)
+    assert np.mean(theory) > 0.0
+
+
+def test_small_waves_have_that_thrust_on_the_engine_too():
+    """What holds the base of the towed fish, by inverse dynamics with all accelerations told."""
+    solver, gait = RodSolver(D, free=True, water=swimmer.water()), swimmer.gait(D)
+    base, thrust, theory = at_rest()._replace(p_t=np.array([0.0, 0.0, -TOWED])), [], []
+    for t in PERIOD:
+        strains = [SMALL * x for x in gait(t)]
+        solver.put(base, *strains)
+        thrust.append(inverse_dynamics(solver, True, solver.z_tt).efforts[2])
+        x = kinematics(D, base, *strains)
+        theory.append(reactive_thrust(twist(x.Rc[-1], x.p_end_t[-1], x.Om[-1]), x.Rc[-1]))
     assert_allclose(np.mean(thrust), np.mean(theory), rtol=1e-3)
     assert np.mean(theory) > 0.0
 

@@ -79,9 +79,10 @@ def inverse_dynamics(
         if not np.isfinite(values).all():
             raise InvalidModel(name, values, 'finite numbers')
     found = solver.balance(solver.z_t, wanted, held, np.where(moves & ~held, given, 0.0))
-    if found is None:
+    if isinstance(found, str):
         raise InvalidModel(
-            'accelerations', wanted[held].tolist(), 'those of a motion that the assembly can make')
+            'accelerations', wanted[held].tolist(),
+            f'those of a motion that the assembly can make: {found}')
     return InverseDynamics(
         found.z_tt, np.where(held, found.effort, np.where(moves, given, 0.0)),
         np.where(solver.closing, solver.z + found.reaction, 0.0))

@@ -11,6 +11,9 @@ at such a body, in the world frame where the paper has the body's. The matrices 
 exact slopes of the equations of :mod:`cosserat_ros.assembly.tree`, where the paper feeds unit
 accelerations to its inverse Newton-Euler pass (eqs. 33 to 36).
 
+Free turns are rotation vectors in y. What springs of ball joints do beside K (y - rest), if they
+are of unequal stiffness or have a rest, is in `others`.
+
 Forces of Coriolis are quadratic in v, so that half of their slope times v gives them; with
 coordinates whose rates are v, this is Christoffel's matrix. Rates of free turns are angular
 velocities, which do not commute: what is left of Levi-Civita's connection is half the mass matrix
@@ -31,11 +34,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import lsq_linear
 
+from ..assembly.joint import FREELY
 from ..assembly.momentum import elastic_stiffness
 from ..assembly.rods import VISCOUS
 from ..assembly.solver import AssemblySolver
-from ..assembly.tree import ELEMENT, Tree
-from ..numerics.lie import hat
+from ..assembly.tree import ELEMENT, JOINT, Tree
+from ..numerics.lie import exp_so3, hat, log_so3
 from ..simulation.simulator import Simulator
 from .linearize import slopes
 
@@ -139,10 +143,20 @@ def lagrangian_of(solver: AssemblySolver) -> Lagrangian:
     C = 0.25 * (inertia.damping - backward.damping)[here] - 0.5 * M @ _bracket(solver)[here]
     known = Lagrangian(
         M, C, weight, K, tree.coordinates.rest[moves], D,
-        -tangent[:, pulls], -tangent[:, loops], np.zeros(r.size), z[moves],
+        -tangent[:, pulls], -tangent[:, loops], np.zeros(r.size), _whole_turns(solver)[moves],
         v[moves], z[pulls], z[loops], np.flatnonzero(moves))
     return known._replace(others=known.passive - known.actuation @ known.efforts
                           - known.closure @ known.reactions - r)
+
+
+def _whole_turns(solver: AssemblySolver) -> np.ndarray:
+    """Return z (Z,) with free turns from the attitude of rest, not from that of the last step."""
+    tree, y = solver.tree, solver.z.copy()
+    joints = tree.links.item[tree.links.kind == JOINT]
+    turning = joints[tree.joints.turns[joints] == FREELY]
+    for j, turn in zip(turning, solver.free_turns.reshape(-1, 3)):
+        y[turn] = log_so3(exp_so3(y[turn]) @ tree.joints.reference[j])
+    return y
 
 
 def _weight(solver: AssemblySolver) -> np.ndarray:

@@ -34,31 +34,31 @@ Exact about any state of a robot without rigid constraints, and about states at 
 robots. In motion, the null space of rigid constraints and the axes of the platform's turn, and of
 other free turns, are taken as fixed: terms of the order of the velocity times its deviation are
 left out. Rates and supply lines of commands are not seen either: u is what has reached the
-actuators. Friction of tendons is that of the last instant (see `Simulator`).
+actuators. Dry friction is a spring, also where it is at its limit: it answers to small motions
+from what it remembers of the last instant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from ..assembly.solver import AssemblySolver
-from ..checks.errors import SingularState
 from ..numerics.lie import hat
 from ..rod.kinematics import kinematics, State
 from ..rod.stations import Stations
 from ..simulation.builder import body_name
 from ..simulation.joints import motion_at
-from ..simulation.simulator import Simulator
+from ..simulation.model import HERE
+from ..simulation.simulator import pose_at, Simulator
 from .sensitivity import (
     axes_of,
     command_columns,
     command_jacobian,
     compliance,
+    singular_states_named,
     Spot,
     station_jacobian,
     tip_spot,
@@ -68,17 +68,6 @@ FAST = 1e6        # [1/s] rates at which D and M are found: K is then small besi
 APERIODIC = 1e-3  # part of an eigenvalue below which an imaginary part is rounding
 WEIGHTLESS = 1e-16  # part of the slowest mode's mu, below which a mode is as good as static
 REDUNDANT = 1e-9  # singular value of scaled constraints, below which they say nothing new
-
-
-@contextmanager
-def singular_states_named() -> Iterator[None]:
-    """Raise `SingularState` where linear algebra fails."""
-    try:
-        yield
-    except np.linalg.LinAlgError as error:
-        raise SingularState(
-            'there is no linear model of this state: its stiffness is singular, infinite, or too '
-            f'negative, as under loads that no robot bears ({error})') from error
 
 
 # --- Without efforts and reactions ---------------------------------------------------------------
@@ -234,36 +223,49 @@ class Outlook(NamedTuple):
     drift: np.ndarray   # (6, unknowns) change of its velocity with z; 0 at rest
 
 
-def outlook(sim: Simulator, rod: str | None = None, at: float | None = None) -> Outlook:
+class _Seen(NamedTuple):
+    """A frame that is seen, and what it is fixed to."""
+
+    spot: Spot
+    pose: np.ndarray  # (4, 4) in base_link
+    arm: np.ndarray   # (3, 3) matrix of the cross product with the way to it from the spot
+
+
+def _seen(sim: Simulator, rod: str | None, at: float | None, body: str | None,
+          offset: np.ndarray) -> _Seen:
+    if rod is None and at is None and body is None:
+        spot, pose, offset = tip_spot(sim), sim.tip_pose(), sim.model.tip_offset
+    else:
+        spot = Spot(rod, at, body)
+        pose = sim.base.seen(pose_at(sim, rod, at, body)) @ offset
+    carrier = pose @ np.linalg.inv(offset)
+    return _Seen(spot, pose, hat(pose[:3, 3] - carrier[:3, 3]))
+
+
+def outlook(
+    sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
+    offset: np.ndarray = HERE,
+) -> Outlook:
     """
     Return what a station sees at the present instant.
 
     Parameters
     ----------
     sim : Simulator
-    rod, at : str and float, optional
-        Rod and arc length [m], its end if left out. Without both, the tip of the description:
-        with its offset from the platform or from the end of its rod.
+    rod, at, body : str, float and str, optional
+        Rod and arc length [m], its end if left out; or a body. Without all, the tip of the
+        description.
+    offset : (4, 4) array
+        Frame that is meant, seen from the rod's body frame there or from the body [m]; that of
+        the tip is known.
 
     """
-    if rod is None and at is None:
-        pose, spot = sim.tip_pose(), tip_spot(sim)
-        carrier = pose @ np.linalg.inv(sim.model.tip_offset)
-        arm = hat(pose[:3, 3] - carrier[:3, 3])
-        J, V = station_jacobian(sim, *spot), _drift(sim, spot)
-        spin = hat(J[3:] @ sim.solver.z_t)
-        V[:3] += -arm @ V[3:] - spin @ arm @ J[3:]
-        J[:3] -= arm @ J[3:]
-        return Outlook(pose, J, V)
-    return Outlook(
-        _pose(sim, rod, at), station_jacobian(sim, rod, at), _drift(sim, Spot(rod, at)))
-
-
-def _pose(sim: Simulator, rod: str | None, at: float | None) -> np.ndarray:
-    i = sim.model.names.index(sim.robot.rod_name(rod))
-    d, base = sim.model.rods[i], sim.solver.base(i)
-    station = Stations(d, np.array([d.breaks[-1] if at is None else at]))
-    return sim.base.seen(station.shape(sim.solver.state(i), base.R, base.p).poses[0])
+    spot, pose, arm = _seen(sim, rod, at, body, offset)
+    J, V = station_jacobian(sim, *spot), _drift(sim, spot)
+    spin = hat(J[3:] @ sim.solver.z_t)
+    V[:3] += -arm @ V[3:] - spin @ arm @ J[3:]
+    J[:3] -= arm @ J[3:]
+    return Outlook(pose, J, V)
 
 
 def _drift(sim: Simulator, spot: Spot) -> np.ndarray:
@@ -351,14 +353,17 @@ class LinearModel(NamedTuple):
 
 
 @singular_states_named()
-def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -> LinearModel:
+def linearize(
+    sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
+    offset: np.ndarray = HERE,
+) -> LinearModel:
     """
     Return the linear system about the present state: an equilibrium after `Simulator.statics`.
 
     Parameters
     ----------
     sim : Simulator
-    rod, at : str and float, optional
+    rod, at, body, offset
         The station that y is about, see `outlook`.
 
     Raises
@@ -367,15 +372,15 @@ def linearize(sim: Simulator, rod: str | None = None, at: float | None = None) -
         If there is none.
 
     """
-    solver, view = sim.solver, outlook(sim, rod, at)
+    solver, view = sim.solver, outlook(sim, rod, at, body, offset)
     tangents = slopes(sim.equations(), solver.z, solver.z_t, solver.z_tt)
     part = reduced(tangents, solver.moves, command_columns(sim))
     A, B, C, direct = state_space(part, view)
     state = np.concatenate([part.dual @ solver.z, part.dual @ solver.z_t])
     told = {name: state.position if sim.robot.actuators[name].interface == 'velocity'
             else state.command for name, state in sim.actuators().items()}
-    return LinearModel(A, B, C, direct, state, told, view.pose, *_statics(sim, rod, at),
-                       part.basis)
+    return LinearModel(A, B, C, direct, state, told, view.pose,
+                       *_statics(sim, _seen(sim, rod, at, body, offset)), part.basis)
 
 
 def state_space(part: Reduced, view: Outlook) -> tuple[np.ndarray, ...]:
@@ -389,15 +394,12 @@ def state_space(part: Reduced, view: Outlook) -> tuple[np.ndarray, ...]:
     return A, B, C, direct
 
 
-def _statics(sim: Simulator, rod: str | None, at: float | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return static Jacobian and compliance of a station; the tip has its offset."""
-    if rod is not None or at is not None:
-        return command_jacobian(sim, rod, at), compliance(sim, rod, at)
-    pose, spot = sim.tip_pose(), tip_spot(sim)
-    carrier = pose @ np.linalg.inv(sim.model.tip_offset)
+def _statics(sim: Simulator, seen: _Seen) -> tuple[np.ndarray, np.ndarray]:
+    """Return static Jacobian and compliance of what is seen."""
     lever = np.eye(6)
-    lever[:3, 3:] = -hat(pose[:3, 3] - carrier[:3, 3])
-    return lever @ command_jacobian(sim, *spot), lever @ compliance(sim, *spot) @ lever.T
+    lever[:3, 3:] = -seen.arm
+    return (lever @ command_jacobian(sim, *seen.spot),
+            lever @ compliance(sim, *seen.spot) @ lever.T)
 
 
 # --- What follows from it ------------------------------------------------------------------------

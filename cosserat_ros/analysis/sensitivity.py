@@ -8,17 +8,32 @@ Jacobian of any station comes from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 
 from ..assembly.rods import RodsSolver
+from ..checks.errors import SingularState
+from ..description.gaits import GaitDrive
 from ..description.joints import JointDrive
 from ..description.parts import Chamber, Leg, Tendon
 from ..laws.actuators import EFFORT, GAS, LENGTH
 from ..simulation.builder import body_name
 from ..simulation.model import GAS_CONSTANT
 from ..simulation.simulator import Simulator
+
+
+@contextmanager
+def singular_states_named() -> Iterator[None]:
+    """Raise `SingularState` where linear algebra fails."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise SingularState(
+            'there is no linear model of this state: its stiffness is singular, infinite, or too '
+            f'negative, as under loads that no robot bears ({error})') from error
 
 
 def tangent(sim: Simulator) -> np.ndarray:
@@ -31,7 +46,8 @@ def command_columns(sim: Simulator) -> np.ndarray:
     """
     Return dr/dcommand at the present instant, (unknowns, actuators), in described units.
 
-    Of a joint with a velocity drive, which is held where it is: dr/dposition.
+    Of a joint with a velocity drive, which is held where it is: dr/dposition. Of a gait, which is
+    held at its phase: the frequency changes nothing.
     """
     solver = sim.equations()
     z, drives, lengths = solver.z, solver.drives, solver.lengths()
@@ -44,10 +60,13 @@ def command_columns(sim: Simulator) -> np.ndarray:
             columns[place, j] = (
                 -c.hardness[place] if c.driven[place] else 0.0 if held[place] else -1.0)
             continue
-        at = sim.model.places[name]
-        if isinstance(actuator, Leg):
-            columns[:, j] = fed[at.rod]
+        if isinstance(actuator, GaitDrive):
+            columns[:, j] = _gait_column(sim, name)
             continue
+        if isinstance(actuator, Leg):
+            columns[:, j] = fed[sim.model.places[name].rod]
+            continue
+        at = sim.model.numbers[name]
         row = sim.solver.effort_places[at]
         gap = lengths[at] - drives.command[at] - drives.compliance[at] * z[row]
         slack = drives.pulls[at] and z[row] + drives.scale[at] * gap < 0.0
@@ -60,6 +79,13 @@ def command_columns(sim: Simulator) -> np.ndarray:
     return columns
 
 
+def _gait_column(sim: Simulator, name: str) -> np.ndarray:
+    """Return dr/dparameter of a gait, (unknowns,): the equations are linear in it."""
+    none = sim.solver.residual_at_rest(sim.solver.z)
+    with sim.trying(**{name: sim.reached(name) + 1.0}) as solver:
+        return solver.residual_at_rest(solver.z) - none
+
+
 def _unit(actuator: Tendon | Chamber) -> float:
     """Return the change of a command of `Drives` with the described one."""
     if isinstance(actuator, Chamber):
@@ -69,7 +95,7 @@ def _unit(actuator: Tendon | Chamber) -> float:
 
 
 def _leg_columns(sim: Simulator) -> np.ndarray:
-    """Return dr/dlength of each rod at the present instant, (k, unknowns)."""
+    """Return dr/dlength of each rod at the present instant, (k, unknowns): 0 of no legs."""
     legs, z = LegColumns(sim), sim.solver.z
     return legs.columns(z, sim.leg_lengths, legs.weights(sim.solver, z))
 
@@ -83,13 +109,18 @@ class LegColumns:
     """
 
     def __init__(self, sim: Simulator) -> None:
-        self._model, self._places = sim.model, sim.solver.q_places
-        self._rods = np.arange(len(self._places))[:, None]
+        model = sim.model
+        parts, self._model = model.feeding.parts, model
+        self._legs = []  # of each: rod, places in z, stiffness of its elements, force at rest
+        for i in sorted(model.places[name].rod for name in sim.robot.legs):
+            d, stress = model.rods[i], parts.stress[model.nodes[i]]
+            E, block = len(d.W), d.component.size // len(d.W)
+            self._legs.append((
+                i, sim.solver.q_places[i],
+                parts.elastic[parts.entry[i]:parts.entry[i + 1]].reshape(E, block, block),
+                np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])))
         self._first = np.array([
-            sim.robot.rods[name].segments[0].length for name in sim.model.names])
-        self._rest_force = np.array([
-            np.einsum('k,kc,kc->c', d.w, d.Phi, stress[:, d.component])
-            for d, stress in zip(sim.model.rods, sim.model.feeding.parts.stress)])
+            sim.robot.rods[name].segments[0].length for name in model.names])
 
     def weights(self, solver: RodsSolver, z: np.ndarray) -> np.ndarray:
         """
@@ -100,13 +131,13 @@ class LegColumns:
         return solver.weight_of(self._model.feeding.parts.inertia, z)
 
     def columns(self, z: np.ndarray, lengths: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return dr/dlength of each rod (k, unknowns), at z with rods of these lengths (k,)."""
-        fed, lam = self._model.feeding.parts, self._model.feeding.stretches(lengths)
-        columns, q = np.zeros((lengths.size, z.size)), self._places
-        columns[self._rods, q] = weights[q]
-        elastic = (fed.elastic @ z[q][:, :, None])[:, :, 0] + self._rest_force
-        columns[self._rods, q] -= elastic / lam[:, None] ** 2
-        return columns / self._first[:, None]
+        """Return dr/dlength of each leg (k, unknowns), at z with rods of these lengths (k,)."""
+        columns, lam = np.zeros((lengths.size, z.size)), self._model.feeding.stretches(lengths)
+        for i, at, stiffness, at_rest in self._legs:
+            q = z[at].reshape(len(stiffness), -1, 1)
+            elastic = (stiffness @ q).ravel() + at_rest
+            columns[i, at] = (weights[at] - elastic / lam[i] ** 2) / self._first[i]
+        return columns
 
 
 class Spot(NamedTuple):
@@ -190,6 +221,7 @@ def station_jacobian(
     return axes_of(sim).T @ columns
 
 
+@singular_states_named()
 def command_jacobian(
     sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
 ) -> np.ndarray:
@@ -198,6 +230,7 @@ def command_jacobian(
     return -station_jacobian(sim, rod, at, body) @ change
 
 
+@singular_states_named()
 def compliance(
     sim: Simulator, rod: str | None = None, at: float | None = None, body: str | None = None,
 ) -> np.ndarray:

@@ -36,11 +36,11 @@ from ..simulation.simulator import Simulator
 from .linearize import (
     constrained,
     reduced,
-    singular_states_named,
     Slopes,
     slopes,
     without_soft_efforts,
 )
+from .sensitivity import singular_states_named
 
 LOOSE = 1e-9  # part of the inertia that stands in for stiffness where a robot at rest has none
 
@@ -79,13 +79,15 @@ def stability(sim: Simulator) -> Stability:
     """
     Return the stability of a robot where `Simulator.statics` has brought it.
 
+    A base that floats is held where it is, as it is in statics.
+
     Raises
     ------
     SingularState
         If it cannot be judged.
 
     """
-    return assess(sim.equations())
+    return sim.base.held(lambda: assess(sim.equations()))()
 
 
 def stands(K: np.ndarray, moves: np.ndarray, held: np.ndarray) -> bool:
@@ -160,8 +162,9 @@ def displacements(sim: Simulator, mode: np.ndarray) -> dict[str, np.ndarray]:
     moved, axes = {}, sim.base.pose()[:3, :3]
     for i, name in enumerate(sim.model.names):
         base = sim.solver.base_at(i, sim.solver.z, mode)
-        x = kinematics(sim.solver.rods[i], base, sim.solver.q[i], mode[sim.solver.q_places[i]],
-                       np.zeros(sim.solver.n))
+        at = sim.solver.q_places[i]
+        x = kinematics(
+            sim.solver.rods[i], base, sim.solver.z[at], mode[at], np.zeros(at.size))
         moved[name] = sim.stations[i].shape(
             x._replace(p=x.p_t, p_end=x.p_end_t), base.R, base.p_t).poses[:, :3, 3] @ axes
     largest = max(np.linalg.norm(rod, axis=1).max() for rod in moved.values())

@@ -16,42 +16,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.errors import InvalidModel, UnknownName
+from ..checks.fields import check_vector
 from ..description.modes import StrainModes
-from ..description.obstacles import ContactProperties, ContactSpheres, Obstacle
-from ..description.parts import principal_axes
+from ..description.obstacles import ContactProperties, Obstacle
+from ..description.parts import ContactSpheres, principal_axes
 from ..description.rod import Rod
 from ..laws.actuators import no_paths, Paths
 from ..laws.flow import NUMBERS, Station
-from ..laws.shapes import shape_of
 from ..numerics.integrators import Scheme, SCHEMES
 from ..numerics.lie import inverse_se3
 from ..rod.discretisation import (
     Discretisation,
     discretise_elements,
     Element,
-    integration_polynomials,
-    integration_to,
     split,
 )
 from .blocks import Tangent
-from .contact import Curve, FixedShape, Points
+from .consistency import CLOSED
 from .flow import Stations
 from .fronts import Fronts
 from .joint import FREELY, RIGID
 from .joint_kinds import Coordinate, JointKind
-from .layout import ElementData, JointShape, no_element_loads, NO_LAWS, RodLaws, TreeBuilder, WORLD
+from .layout import ElementData, JointShape, no_element_loads, NO_LAWS, RodLaws, TreeBuilder
+from .ordering import WORLD
+from .scene import Scene
 from .solver import AssemblySolver
 from .tree import Tree, Work
 
 GROUND = 'ground'
-CLOSED = 1e-8  # [m, rad] of a loop
-LEAST_POINTS, MOST_POINTS = 4, 24  # of contact on an element, if their spacing is not stated
+RIGID_WITHIN = 1e-6   # of a pose's rotation, from one
+LIMIT_HARDNESS = 1e5  # [N/m, N m/rad] of limits: they decide, and not what is out of balance
+FURTHER_STARTS = 0.1, 0.3, 1.0  # strains [-] at random from which loops are tried to be closed
 
 
 def pose(p: ArrayLike = (0.0, 0.0, 0.0), R: np.ndarray | None = None) -> np.ndarray:
@@ -79,7 +80,8 @@ class RigidBody:
     pose : (4, 4) array
         At the start, in the world; of no account for a body that is carried by a joint or rod.
     driven : bool
-        Whether its motion is told: see `AssemblySolver.tree`'s roots.
+        Whether its motion is told: see `AssemblySolver.tree`'s roots. Its mass then counts in the
+        energy, in the momenta, and in `drive_wrench`.
     contact : ContactSpheres, optional
         By which it touches obstacles.
     flow : sequence of Station
@@ -96,6 +98,8 @@ class RigidBody:
     flow: Sequence[Station] = ()
 
     def __post_init__(self) -> None:
+        _check_pose('pose', self.pose)
+        check_vector('centre_of_mass', np.asarray(self.centre_of_mass), 3, unit='m')
         if not (np.isfinite(self.mass) and self.mass >= 0.0):
             raise InvalidModel('mass', self.mass, 'finite and >= 0 [kg]')
         J = np.asarray(self.inertia, dtype=float)
@@ -103,6 +107,8 @@ class RigidBody:
             raise InvalidModel('inertia', self.inertia, 'a symmetric matrix (3, 3) [kg m^2]')
         if np.linalg.eigvalsh(J).min() < -1e-12 * max(np.abs(J).max(), 1e-300):
             raise InvalidModel('inertia', self.inertia, 'without negative principal moments')
+        if self.mass == 0.0 and J.any():
+            raise InvalidModel('inertia', self.inertia, '0 for a body without mass [kg m^2]')
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,23 @@ class Attachment:
 
     body: str = GROUND
     pose: np.ndarray = field(default_factory=lambda: np.eye(4))
+
+    def __post_init__(self) -> None:
+        _check_pose('pose', self.pose)
+
+
+def _check_pose(name: str, value: Any) -> None:
+    """Raise if this is no rigid motion (4, 4)."""
+    allowed = 'a rotation and a position, as a matrix (4, 4)'
+    try:
+        g = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidModel(name, value, allowed) from None
+    if g.shape != (4, 4) or not np.isfinite(g).all() or not np.allclose(
+            g[3], (0.0, 0.0, 0.0, 1.0), atol=RIGID_WITHIN) or not np.allclose(
+            g[:3, :3] @ g[:3, :3].T, np.eye(3), atol=RIGID_WITHIN) or np.linalg.det(
+            g[:3, :3]) < 0.0:
+        raise InvalidModel(name, value, allowed)
 
 
 @dataclass(frozen=True)
@@ -203,41 +226,6 @@ def elements_of(
     return parts
 
 
-def points_of(
-    part: RodPart, elements: Sequence[Element], links: Sequence[int], rod: int = 0,
-) -> tuple[list[Points], list[np.ndarray]]:
-    """
-    Return the points of a rod's elements at which it touches, and their arc lengths [m].
-
-    `rod` is a number of its own, if it touches rods.
-    """
-    a, start, points, places = part.contact, 0.0, [], []
-    assert a is not None
-    last = part.length if a.ends_at is None else a.ends_at
-    for element, link in zip(elements, links):
-        length = float(element.w.sum())
-        wanted = a.spacing or 2.0 * float(part.radii(np.array([start + 0.5 * length]))[0])
-        count = int(np.ceil(length / wanted - 1e-9))
-        count = count if a.spacing else min(max(count, LEAST_POINTS), MOST_POINTS)
-        s = length * (np.arange(count) + 0.5) / count
-        extent = np.full(count, length / count)
-        s, extent = (v[(start + s >= a.starts_at) & (start + s <= last)] for v in (s, extent))
-        if link == links[-1] and last >= part.length * (1.0 - 1e-9):  # the tip, half a ball
-            s = np.append(s, length)
-            extent = np.append(extent, part.radii(np.array([part.length])))
-        if s.size:
-            at = np.minimum(start + s, part.length)
-            curve = Curve(
-                rod, start, length, a.friction, integration_polynomials(element)) if (
-                a.rods) else None
-            points.append(Points(link, False, integration_to(element, s), np.column_stack([
-                part.radii(at), np.full(s.size, a.line_stiffness), np.full(s.size, a.damping),
-                np.full(s.size, a.grip), extent, s]), curve))
-            places.append(start + s)
-        start += length
-    return points, places
-
-
 class Assembly:
     """
     Bodies, rods and joints by name.
@@ -263,6 +251,7 @@ class Assembly:
         self.bodies, self.rods, self.joints = dict(bodies or {}), dict(rods or {}), dict(
             joints or {})
         self.obstacles = dict(obstacles or {})
+        check_vector('gravity', np.asarray(gravity), 3, unit='m/s^2')
         self._check()
         self._tree = TreeBuilder(gravity)
         self._names = [GROUND]
@@ -272,9 +261,14 @@ class Assembly:
         self._coordinate_links: dict[str, list[int]] = {}
         self._closures: dict[str, int] = {}
         self._lengths: dict[int, float] = {}
-        self._labels: list[tuple[bool, int, list[tuple[str, float]]]] = []
+        self._grown: dict[str, tuple[RodPart, list[Element], list[int]]] = {}
         self._grow()
-        self._put_contacts()
+        self.scene = Scene(self._tree, self._grown, self.bodies, self.frames, GROUND)
+        self._touching = self.scene.touching(self.obstacles)
+        for points in self._touching.points:
+            self._tree.add_points(points)
+        for shape in self._touching.shapes:
+            self._tree.add_obstacle(shape)
         self._put_flows()
 
     # --- What is wrong with it ---
@@ -298,10 +292,6 @@ class Assembly:
             if joint.parent.body == joint.child.body:
                 raise InvalidModel(
                     f'joints.{name}.child', joint.child.body, 'another body than its parent')
-
-        for name, obstacle in self.obstacles.items():
-            if (obstacle.body or GROUND) not in known:
-                raise UnknownName(f'obstacles.{name}.body', obstacle.body, known)
 
     def _is_root(self, body: str) -> bool:
         return body == GROUND or self.bodies[body].driven
@@ -401,10 +391,7 @@ class Assembly:
             on.link, elements_of(elements, part.paths, part.dry_bending), g[:3, :3], g[:3, 3],
             part.laws)
         self._links[name] = links
-        if part.contact is not None and (self.obstacles or part.contact.rods):
-            for points, s in zip(*points_of(part, elements, links, len(self._links))):
-                self._tree.add_points(points)
-                self._labels.append((False, points.link, [(name, float(x)) for x in s]))
+        self._grown[name] = part, elements, links
         self._put_flow_along(part, elements, links)
         for link in links:
             self._name(link, name)
@@ -449,23 +436,6 @@ class Assembly:
             self._add_joint(name, target, child.pose, JointKind()))
         self._closures[name] = self._tree.add_closure(a, b, 3 if point else 6)
 
-    def _put_contacts(self) -> None:
-        """Add obstacles, and the spheres of bodies."""
-        for obstacle in self.obstacles.values():
-            frame = self.frames[obstacle.body or GROUND]
-            self._tree.add_obstacle(FixedShape(
-                frame.link, frame.pose @ obstacle.pose.matrix(), shape_of(obstacle.geometry),
-                obstacle.friction, obstacle.stiffness or np.inf))
-        for name, body in self.bodies.items():
-            a, frame = body.contact, self.frames[name]
-            if a is None or not self.obstacles:
-                continue
-            where = np.array(a.points) @ frame.pose[:3, :3].T + frame.pose[:3, 3]
-            numbers = a.radius, a.stiffness / a.radius, a.damping, a.grip, a.radius, 0.0
-            self._tree.add_points(Points(
-                frame.link, True, where, np.tile(numbers, (len(where), 1))))
-            self._labels.append((True, frame.link, [(name, float(i)) for i in range(len(where))]))
-
     def _put_flows(self) -> None:
         """Let a fluid act on bodies."""
         for name, body in self.bodies.items():
@@ -497,25 +467,11 @@ class Assembly:
         """Give a solver of these parts its bodies and coordinates, at rest, and look at loops."""
         self._put_bodies(solver.tree)
         z = self._put_coordinates(solver.tree)
-        solver.places = self._places(solver.tree)
+        solver.places, solver.scene = self._places(solver.tree), self.scene
+        solver.obstacles = dict(self.obstacles)
         solver.set_state(z)
         self._look_at_loops(solver)
-        self._look_at_overlaps(solver)
-
-    @staticmethod
-    def _look_at_overlaps(solver: AssemblySolver) -> None:
-        """Refuse rods and bodies whose centres are within an obstacle."""
-        tree, labels = solver.tree, solver.places
-        solver.refresh()
-        touch = solver.work.touch
-        for pair in touch.pairs[:int(touch.found[0])]:
-            point, depth = int(pair[0]), -pair[18]
-            if depth > tree.contacts.numbers[point, 0]:
-                part, s = labels.points[point]
-                raise InvalidModel(
-                    f'contact of {part} at {s:.3g}',
-                    f'{depth:.3g} m deep in {solver.name_touched(int(pair[1]))}',
-                    'a place where no rod or body has its centre at the start')
+        self.scene.look_at_overlaps(solver)
 
     def _look_at_loops(self, solver: AssemblySolver) -> None:
         """Let go of redundant constraints; refuse loops that cannot be closed."""
@@ -528,14 +484,35 @@ class Assembly:
                 f'loop through {", ".join(self._names_at(solver, contradicting))}',
                 f'{len(contradicting)} positions told or closed',
                 'one with fewer of them: it is held more often than it can move')
-        solver.close()
-        gap = solver.gap()
-        if redundant and not gap < CLOSED:
+        gaps = self._gaps_left(solver, FURTHER_STARTS[:0 if redundant else None])
+        if gaps.max() >= CLOSED:
+            names = self._around(solver, np.flatnonzero(gaps >= CLOSED).tolist())
             raise InvalidModel(
-                f'loop through {", ".join(self._names_at(solver, redundant))}',
-                f'a gap of {gap:.3g} m or rad',
-                'one that can be closed: it is held more often than it can move')
+                f'loop through {", ".join(names)}', f'a gap of {gaps.max():.3g} m or rad',
+                'one that can be closed' + (
+                    ': it is held more often than it can move' if redundant else ''))
         solver.restore(before)
+
+    @staticmethod
+    def _gaps_left(solver: AssemblySolver, further: Sequence[float]) -> np.ndarray:
+        """Return gaps of closures, (K,), that closing leaves; the least, if it starts nearby."""
+        start, rng, found = solver.z.copy(), np.random.default_rng(0), []
+        scale = np.where(solver.moves, solver.strain_scale, np.inf)
+        for size in (0.0, *further):
+            solver.set_state(start + size * rng.normal(size=solver.Z) / scale)
+            solver.close()
+            found.append(solver.gaps())
+            if found[-1].max() < CLOSED:
+                break
+        return min(found, key=np.max)
+
+    def _around(self, solver: AssemblySolver, closures: Sequence[int]) -> list[str]:
+        """Return the names of closures, and then of all joints and rods in their loops."""
+        ends, names = solver.tree.closures, list(self._closures)
+        links = [link for k in closures for link in sorted(
+            set(solver.line(int(ends.a[k]))) ^ set(solver.line(int(ends.b[k]))))]
+        return list(dict.fromkeys([names[k] for k in closures] + [
+            name for link in links if (name := solver.names[link])]))
 
     @staticmethod
     def _names_at(solver: AssemblySolver, unknowns: Sequence[int]) -> list[str]:
@@ -559,7 +536,6 @@ class Assembly:
             if body.driven:
                 tree.roots.R[frame.link], tree.roots.p[frame.link] = (
                     body.pose[:3, :3], body.pose[:3, 3])
-                continue
             R, p = frame.pose[:3, :3], frame.pose[:3, 3]
             masses.setdefault(frame.link, []).append((
                 body.mass, R @ np.asarray(body.centre_of_mass, dtype=float) + p,
@@ -586,6 +562,7 @@ class Assembly:
                 c.rest[at], c.push[at] = coordinate.rest, coordinate.effort
                 c.driven[at] = coordinate.driven
                 c.least[at], c.most[at] = coordinate.least, coordinate.most
+                c.hardness[at] = 1.0 if coordinate.driven else LIMIT_HARDNESS
             if tree.joints.turns[item] == FREELY:
                 tree.joints.reference[item] = R
         return z
@@ -603,5 +580,4 @@ class Assembly:
             {name: slice(int(tree.closures.first[k]),
                          int(tree.closures.first[k] + tree.closures.rows[k]))
              for name, k in self._closures.items()},
-            [label for _, _, labels in sorted(self._labels, key=lambda a: a[:2])
-             for label in labels], list(self.obstacles))
+            self._touching.labels, self._touching.names)

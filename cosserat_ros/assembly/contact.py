@@ -9,8 +9,12 @@ bodies it acts at the point that was in contact when the step began.
 Shapes are fixed to the ends of links. Where no unknown moves these (the ground, driven bodies),
 they are obstacles; else the reaction acts on a body, and the contact couples two places of the
 tree, see :mod:`cosserat_ros.assembly.reactions`. Rods on rods are in
-:mod:`cosserat_ros.assembly.crossings`. What is far costs one distance per element and obstacle: an
-element lies within half its length of the middle between its ends.
+:mod:`cosserat_ros.assembly.crossings`.
+
+What is far costs a look at how far all has moved: each element and body keeps a list of the
+obstacles near it, which holds until something has moved by a part of its size. An element lies
+within half its length of the middle between its ends. Of an element with obstacles near it, points
+are looked at in groups, so that they may be close to each other.
 """
 
 from __future__ import annotations
@@ -30,10 +34,14 @@ from .channels import BODY, Channels, room_for_channels
 from .element import clear, state_in, Touching
 from .reactions import Ends, react
 
-SLOTS = 3         # obstacles that one point may stick to at once
+SLOTS = 6         # obstacles that one point may stick to at once
 TUBE_REACH = 2.0  # by which the distance from a tube's wall may change faster than its point
 RADIUS, STIFFNESS, DAMPING, GRIP, EXTENT, PLACE = range(6)  # columns of `Contacts.numbers`
-CROSSINGS = 6     # slots for crossings, for each point of the element that has most
+CROSSINGS = 6     # slots for crossings, for each piece of the element that has most
+MARGIN = 0.5      # of the size of what touches, by which lists of what is near look farther
+LET_GO = 0.5      # of the elastic force, below which damping has let go of what leaves
+GROUP = 8         # points of an element that are looked at together
+STRETCHED = 1.5   # bound of a rod's stretch between the nodes, of the largest at these
 
 
 class Memory(NamedTuple):
@@ -51,6 +59,7 @@ class Contacts(NamedTuple):
 
     shapes: Shapes
     link: np.ndarray        # (K,) int64, to whose end each obstacle is fixed
+    carriers: np.ndarray    # (n,) int64, all of these
     R: np.ndarray           # (K, 3, 3) its pose there
     p: np.ndarray           # (K, 3) [m]
     friction: np.ndarray    # (K,) [-]
@@ -61,6 +70,8 @@ class Contacts(NamedTuple):
     yields: np.ndarray      # (1,) bool, see `Laws`
     first: np.ndarray       # (L + 1,) int64, where the points of each element begin
     body_first: np.ndarray  # (L + 1,) int64, where the spheres of each body begin, after these
+    piece_first: np.ndarray  # (L + 1,) int64, where the pieces of each element that touch rods do
+    span: np.ndarray        # (L,) largest radius of an element; of a ball round a body's spheres
     at: np.ndarray          # (C + 1,) int64, where weights or position of a point begin in `data`
     data: np.ndarray        # float64
     numbers: np.ndarray     # (C, 6) radius [m], stiffness per length [N/m^2], damping [s/m],
@@ -99,12 +110,22 @@ class Touch(NamedTuple):
     block: np.ndarray    # (L, 6, 12) its change with position, rotation and their rates
     through: np.ndarray  # (L,) int64, first channel of a body, or -1
     channels: Channels
-    ball: np.ndarray     # (L, 4) round each element of rods that touch rods: centre, radius [m]
+    ball: np.ndarray     # (L, 4) round each element that touches: centre, radius [m]
+    listed: np.ndarray   # (1,) bool, whether there are lists of what is near
+    placed: np.ndarray   # (n, 12) poses of the carriers at which obstacles on them were placed
+    strayed: np.ndarray  # (n,) how far one of these is from where it was listed [m]
+    origin: np.ndarray   # (K, 3) places of obstacles for which lists were made
+    about: np.ndarray    # (2 L, 4) balls, as above, for which they were: of elements, of bodies
+    near_count: np.ndarray  # (2 L,) int64, how many obstacles are near each
+    near_it: np.ndarray  # (2 L, K) int64, these
+    close: np.ndarray    # (2, K) int64, room for those that an element, and a group, may touch
     near: np.ndarray     # (1,) distance of the centre lines at which rods touch, if some are near
     deepest: np.ndarray  # (1,) largest penetration as a part of the radius [-]
-    found: np.ndarray    # (2,) int64, how many pairs touch, and how many found no room to
-    pairs: np.ndarray    # (3 C, 19) point, obstacle, regime, place, normal, force, anchor, point,
-    #                      gap
+    let_go: np.ndarray   # (1,) likewise, of what damping has let go of, see `LET_GO`
+    found: np.ndarray    # (3,) int64, how many pairs touch, how many found no room to, and how
+    #                      many anchors did not
+    pairs: np.ndarray    # ((SLOTS + 1) C, 19) point, obstacle, regime, place, normal, force,
+    #                      anchor, point, gap
 
 
 class Curve(NamedTuple):
@@ -118,13 +139,18 @@ class Curve(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points of one element, or spheres of one body."""
+    """Points of one element, spheres of one body, or pieces of one element that touch rods."""
 
     link: int
     body: bool
-    where: np.ndarray    # (c, m) weights of an element's nodes; (c, 3) positions on a body
+    where: np.ndarray    # (c, m) weights of an element's nodes; (c, 3) on a body; (c, 0) of pieces
     numbers: np.ndarray  # (c, 6) see `Contacts`
-    curve: Curve | None = None
+    curve: Curve | None = None  # of pieces
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Their place among all: points, spheres, pieces, each by their links."""
+        return (2 if self.curve is not None else int(self.body)), self.link
 
 
 class FixedShape(NamedTuple):
@@ -155,11 +181,15 @@ def contacts_of(
     """
     L, K = fixed.size, len(obstacles)
     points = [p for p in points if obstacles or p.curve is not None]
-    ordered = sorted(points, key=lambda p: (p.body, p.link))  # stable: elements, then bodies
-    counts = np.zeros((2, L), dtype=np.int64)
+    ordered = sorted(points, key=lambda p: p.order)
+    counts, span = np.zeros((3, L), dtype=np.int64), np.zeros(L)
     for p in ordered:
-        counts[int(p.body), p.link] += len(p.where)
-    first, body_first = (np.concatenate([[0], np.cumsum(c)]) for c in counts)
+        counts[p.order] += len(p.where)
+        far = np.linalg.norm(p.where, axis=1) if p.body else 0.0
+        span[p.link] = max(span[p.link], (p.numbers[:, RADIUS] + far).max(initial=0.0))
+    first, body_first, piece_first = (
+        before + np.concatenate([[0], np.cumsum(c)]) for before, c in zip(
+            np.concatenate([[0], np.cumsum(counts.sum(axis=1))]), counts))
     rows = [row for p in ordered for row in np.asarray(p.where, dtype=float)]
     at = np.concatenate([[0], np.cumsum([row.size for row in rows])]).astype(np.int64)
     poses = np.array([o.pose for o in obstacles], dtype=float).reshape(K, 4, 4)
@@ -175,15 +205,16 @@ def contacts_of(
             rod[p.link], curve[p.link] = p.curve.rod, p.curve[1:4]
             curve_at[p.link], used = used, used + p.curve.polynomials.size
             data.append(np.ravel(p.curve.polynomials))
-    slots = counts[0] + CROSSINGS * int(counts[0].max()) * (rod >= 0)
+    slots = counts[0] + CROSSINGS * int(counts[2].max()) * (rod >= 0)
     before = np.concatenate([[0], np.cumsum(slots)])
     return Contacts(
-        stacked([o.shape for o in obstacles]), link,
+        stacked([o.shape for o in obstacles]), link, np.unique(link),
         np.ascontiguousarray(poses[:, :3, :3]), np.ascontiguousarray(poses[:, :3, 3]),
         np.array([o.friction for o in obstacles], dtype=float),
         np.array([reach_of(o.shape) for o in obstacles], dtype=float),
         np.array([1.0 / o.stiffness for o in obstacles], dtype=float), moving, bears,
-        np.zeros(1, dtype=np.bool_), first, body_first + first[-1], at, np.concatenate(data),
+        np.zeros(1, dtype=np.bool_), first, body_first, piece_first, span, at,
+        np.concatenate(data),
         np.concatenate([np.zeros((0, 6)), *numbers]), before,
         np.cumsum(slots * shape[:, 0]) - slots * shape[:, 0],
         3 * (np.cumsum(slots * shape[:, 1]) - slots * shape[:, 1]), rod, curve, curve_at,
@@ -195,6 +226,7 @@ def room_to_touch(a: Contacts, shape: np.ndarray) -> Touch:
     """Return room for what touches; `shape` as for `contacts_of`."""
     L, C, K, S = a.first.size - 1, len(a.numbers), a.link.size, int(a.slot[-1])
     points, bodies, through = np.zeros((3, L), dtype=np.int64)
+    n = a.carriers.size
     (p, Om, p_t), (place, place_t, F) = np.zeros((3, K, 3)), np.zeros((3, S, 3))
     slopes, b = np.zeros((2, S, 3, 3)), L if a.bears.any() else 0
     J, J_t = np.zeros((2, 3 * int(np.diff(a.slot) @ shape[:, 1])))
@@ -204,7 +236,11 @@ def room_to_touch(a: Contacts, shape: np.ndarray) -> Touch:
         place, place_t, F, slopes[0], slopes[1], J, J_t, np.zeros(C, dtype=np.int64),
         np.zeros((b, 6)), np.zeros((b, 6, 12)), through,
         room_for_channels(bool(a.moving.any() or (a.rod >= 0).any())), np.zeros((L, 4)),
-        np.full(1, np.inf), np.zeros(1), np.zeros(2, dtype=np.int64), np.zeros((SLOTS * C, 19)))
+        np.zeros(1, dtype=np.bool_), np.zeros((n, 12)), np.zeros(n), np.zeros((K, 3)),
+        np.zeros((2 * L, 4)), np.zeros(2 * L, dtype=np.int64),
+        np.zeros((2 * L, K), dtype=np.int64), np.zeros((2, K), dtype=np.int64),
+        np.full(1, np.inf), np.zeros(1), np.zeros(1), np.zeros(3, dtype=np.int64),
+        np.zeros(((SLOTS + 1) * C, 19)))
 
 
 @inner
@@ -247,9 +283,8 @@ def touch(tree, work):
     fixed, item, elements, contacts = (
         tree.links.fixed, tree.links.item, tree.elements, tree.contacts)
     start, end, touch, room = work.start, work.end, work.touch, work.room
-    for k in range(contacts.link.size):
-        _place_origin(contacts, end, touch, k)
-    touch.found[0], touch.found[1], touch.deepest[0], touch.near[0] = 0, 0, 0.0, np.inf
+    touch.found[0] = touch.found[1] = 0
+    touch.deepest[0], touch.let_go[0], touch.near[0] = 0.0, 0.0, np.inf
     touch.channels.used[0] = touch.channels.used[1] = 0
     for c in range(touch.regime.size):
         touch.regime[c] = 0
@@ -259,25 +294,116 @@ def touch(tree, work):
             clear(touch.block[link])
             for i in range(6):
                 touch.wrench[link, i] = 0.0
-    for link in range(fixed.size):
-        first, last = contacts.first[link], contacts.first[link + 1]
-        if last > first:
+        if contacts.first[link + 1] > contacts.first[link] or contacts.rod[link] >= 0:
             room.used[0] = elements.state[item[link]]
             size = elements.size[item[link]]
             x = state_in(room, size[0], size[2], size[3])
             w = view(elements.data, elements.first[item[link], 0], (size[0],))
-            _touch_element(contacts, link, start.p[link], start.p_t[link], end, w, x, touch)
-        if contacts.body_first[link + 1] > contacts.body_first[link] and not fixed[link]:
+            _surround(contacts, touch, link, start.p[link], end.p[link], w, x.t)
+    if contacts.link.size == 0:
+        return
+    _list_near(contacts, fixed, end, touch)
+    for link in range(fixed.size):
+        if touch.near_count[link] > 0:
+            room.used[0] = elements.state[item[link]]
+            size = elements.size[item[link]]
+            x = state_in(room, size[0], size[2], size[3])
+            _touch_element(contacts, link, start.p[link], start.p_t[link], end, x, touch)
+        if touch.near_count[fixed.size + link] > 0:
             _touch_body(contacts, link, end, touch)
 
 
 @inner
-def _place_origin(contacts, end, touch, k):
-    """Write where an obstacle is: all that is asked of those that are far."""
-    link = contacts.link[k]
-    rotate(end.R[link], contacts.p[k], touch.p[k])
+def _surround(contacts, touch, link, p, end, w, t):
+    """Write a ball round an element: about the middle between its ends, of half its length."""
+    reach = 0.0
+    for k in range(w.size):
+        reach += 0.5 * w[k] * np.sqrt(t[k, 0] ** 2 + t[k, 1] ** 2 + t[k, 2] ** 2)
     for i in range(3):
-        touch.p[k, i] += end.p[link, i]
+        touch.ball[link, i] = 0.5 * (p[i] + end[i])
+    touch.ball[link, 3] = contacts.span[link] + reach
+
+
+@inner
+def _list_near(contacts, fixed, end, touch):
+    """Make sure of the lists of what is near: they hold while little has moved since."""
+    moved, L, x = _place_origins(contacts, end, touch), fixed.size, vector(4)
+    holds = touch.listed[0]
+    for a in range(2 * L if holds else 0):
+        if _size_of(contacts, fixed, end, touch, a, x):
+            about, way = touch.about[a], 0.0
+            for i in range(3):
+                way += (x[i] - about[i]) ** 2
+            if not np.sqrt(way) + moved + x[3] - about[3] <= MARGIN * about[3]:
+                holds = False
+                break
+    if holds:
+        return
+    touch.listed[0] = True
+    for a in range(contacts.carriers.size):
+        touch.strayed[a] = 0.0
+    for k in range(contacts.link.size):
+        for i in range(3):
+            touch.origin[k, i] = touch.p[k, i]
+    for a in range(2 * L):
+        touch.near_count[a] = 0
+        if not _size_of(contacts, fixed, end, touch, a, x):
+            continue
+        for i in range(4):
+            touch.about[a, i] = x[i]
+        for k in range(contacts.link.size):
+            apart, way, p = (1.0 + MARGIN) * x[3] + contacts.reach[k], 0.0, touch.p[k]
+            for i in range(3):
+                way += (x[i] - p[i]) ** 2
+            if not way > apart * apart:
+                touch.near_it[a, touch.near_count[a]] = k
+                touch.near_count[a] += 1
+
+
+@inner
+def _size_of(contacts, fixed, end, touch, a, out):
+    """Write the ball (4,) round element a or, from L on, body a - L; return if it has points."""
+    L = fixed.size
+    if a < L:
+        for i in range(4):
+            out[i] = touch.ball[a, i]
+        return contacts.first[a + 1] > contacts.first[a]
+    link = a - L
+    for i in range(3):
+        out[i] = end.p[link, i]
+    out[3] = contacts.span[link]
+    return contacts.body_first[link + 1] > contacts.body_first[link] and not fixed[link]
+
+
+@inner
+def _place_origins(contacts, end, touch):
+    """Write where obstacles are whose links move; return how far from where listed [m]."""
+    farthest, y = 0.0, vector(3)
+    for a in range(contacts.carriers.size):
+        link = contacts.carriers[a]
+        R, p, placed = end.R[link], end.p[link], touch.placed[a]
+        moved = not touch.listed[0]
+        for i in range(3):
+            moved = moved or placed[i] != p[i]
+            for j in range(3):
+                moved = moved or placed[3 + 3 * i + j] != R[i, j]
+        if moved:
+            touch.strayed[a] = 0.0
+            for i in range(3):
+                placed[i] = p[i]
+                for j in range(3):
+                    placed[3 + 3 * i + j] = R[i, j]
+        for k in range(contacts.link.size if moved else 0):
+            if contacts.link[k] != link:
+                continue
+            rotate(R, contacts.p[k], y)
+            way = 0.0
+            for i in range(3):
+                touch.p[k, i] = p[i] + y[i]
+                way += (touch.p[k, i] - touch.origin[k, i]) ** 2
+            touch.strayed[a] = max(touch.strayed[a], np.sqrt(way))
+        farthest = max(farthest, touch.strayed[a])
+    return farthest
 
 
 @inner
@@ -329,37 +455,56 @@ def _sum(weights, t, begin, out):
 
 
 @inner
-def _touch_element(contacts, link, p, p_t, end, w, x, touch):
+def _touch_element(contacts, link, p, p_t, end, x, touch):
     """Find the contacts of an element."""
-    first, last, m = contacts.first[link], contacts.first[link + 1], w.size
-    middle, n, H = vector(3), vector(3), matrix(3, 3)
-    reach, thick = 0.0, 0.0
-    for k in range(m):
-        t = x.t[k]
-        reach += 0.5 * w[k] * np.sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2])
-    for c in range(first, last):
-        thick = max(thick, contacts.numbers[c, RADIUS])
-    for i in range(3):
-        middle[i] = touch.ball[link, i] = 0.5 * (p[i] + end.p[link, i])
-    thick += reach
-    touch.ball[link, 3] = thick
-    near = 0  # bits of obstacles that may be touched; from the 64th on they share them
-    for k in range(contacts.link.size):
-        if _is_far(contacts, end, touch, k, middle, thick):
-            continue
-        d = _distance(contacts, touch, k, middle, n, H)
-        if d <= thick * (TUBE_REACH if contacts.shapes.kind[k] == TUBE else 1.0):
-            near |= 1 << k % 63
-    if near == 0:
+    first, last, m = contacts.first[link], contacts.first[link + 1], x.t.shape[0]
+    ball, near, near_group = touch.ball[link], touch.close[0], touch.close[1]
+    count, stretch, place = 0, 0.0, vector(3)
+    for i in range(touch.near_count[link]):
+        k = touch.near_it[link, i]
+        if not _is_far(contacts, end, touch, k, ball, ball[3]) and _may_touch(
+                contacts, touch, k, ball, ball[3]):
+            near[count] = k
+            count += 1
+    if count == 0:
         return
-    place, place_t = vector(3), vector(3)
+    for k in range(m):
+        stretch = max(stretch, x.t[k, 0] ** 2 + x.t[k, 1] ** 2 + x.t[k, 2] ** 2)
+    stretch = STRETCHED * np.sqrt(stretch)
+    for group in range(first, last, GROUP):
+        beyond = min(group + GROUP, last)
+        middle, some = (group + beyond) // 2, 0
+        _sum(view(contacts.data, contacts.at[middle], (m,)), x.t, p, place)
+        at = contacts.numbers[middle, PLACE]
+        reach = contacts.span[link] + stretch * max(
+            at - contacts.numbers[group, PLACE], contacts.numbers[beyond - 1, PLACE] - at)
+        for i in range(count):
+            if _may_touch(contacts, touch, near[i], place, reach):
+                near_group[some] = near[i]
+                some += 1
+        if some > 0:
+            _touch_group(contacts, link, group, beyond, some, p, p_t, end, x, touch)
+
+
+@inner
+def _may_touch(contacts, touch, k, centre, radius):
+    """Return whether something within a ball may touch an obstacle."""
+    n, H = vector(3), matrix(3, 3)
+    lag = TUBE_REACH if contacts.shapes.kind[k] == TUBE else 1.0
+    return not _distance(contacts, touch, k, centre, n, H) > lag * radius
+
+
+@inner
+def _touch_group(contacts, link, first, last, count, p, p_t, end, x, touch):
+    """Find the contacts of some points of an element with the obstacles near these."""
+    place, place_t, n, H = vector(3), vector(3), vector(3), matrix(3, 3)
+    m = x.t.shape[0]
     for c in range(first, last):
         weights = view(contacts.data, contacts.at[c], (m,))
         _sum(weights, x.t, p, place)
         slot = -1
-        for k in range(contacts.link.size):
-            if near >> k % 63 & 1 == 0:
-                continue
+        for i in range(count):
+            k = touch.close[1, i]
             d = _distance(contacts, touch, k, place, n, H)
             if not d < contacts.numbers[c, RADIUS]:
                 continue
@@ -421,7 +566,10 @@ def _to_world(touch, k, a, out):
 @inner
 def _record(touch, c, k, regime, d, gap, n, place, rubbed, law, f):
     """Write down a pair that touches, with what is to be remembered of it."""
-    touch.regime[c] = 3 * touch.regime[c] + regime
+    touch.regime[c] = 4 * touch.regime[c] + regime
+    if f.N[0] ** 2 + f.N[1] ** 2 + f.N[2] ** 2 < (LET_GO * law.stiffness * gap) ** 2 * (
+            n[0] ** 2 + n[1] ** 2 + n[2] ** 2):
+        touch.let_go[0] = max(touch.let_go[0], gap / (gap - d))
     touch.deepest[0] = max(touch.deepest[0], gap / (gap - d))  # of minus the radius
     if touch.found[0] == touch.pairs.shape[0]:
         return
@@ -485,7 +633,8 @@ def _touch_body(contacts, link, end, touch):
         for i in range(3):
             place[i] = end.p[link, i] + arm[i]
             place_t[i] += end.p_t[link, i]
-        for k in range(contacts.link.size):
+        for i in range(touch.near_count[touch.points.size + link]):
+            k = touch.near_it[touch.points.size + link, i]
             radius = contacts.numbers[c, RADIUS]
             if contacts.link[k] == link or _is_far(contacts, end, touch, k, place, radius):
                 continue
@@ -598,12 +747,13 @@ def commit(tree, work, stays):
             memory.p[link, i] = end.p[link, i]
             for j in range(3):
                 memory.R[link, i, j] = end.R[link, i, j]
-        for c in range(contacts.first[link], contacts.first[link + 1]):
+        if contacts.first[link + 1] > contacts.first[link]:
             size = elements.size[item[link]]
             room.used[0] = elements.state[item[link]]
             x = state_in(room, size[0], size[2], size[3])
-            _sum(view(contacts.data, contacts.at[c], (size[0],)), x.t, start.p[link],
-                 memory.seen[c])
+            for c in range(contacts.first[link], contacts.first[link + 1]):
+                _sum(view(contacts.data, contacts.at[c], (size[0],)), x.t, start.p[link],
+                     memory.seen[c])
         for c in range(contacts.body_first[link], contacts.body_first[link + 1]):
             rotate(end.R[link], view(contacts.data, contacts.at[c], (3,)), y)
             for i in range(3):
@@ -619,6 +769,7 @@ def commit(tree, work, stays):
 def _fill_slots(contacts, end, touch):
     """Remember all pairs that rub."""
     memory, y, link = contacts.memory, vector(3), 0
+    touch.found[2] = 0
     for i in range(touch.found[0]):
         pair = touch.pairs[i]
         c, k = int(pair[0]), int(pair[1])
@@ -627,13 +778,16 @@ def _fill_slots(contacts, end, touch):
             s += 1
         rods = k >= contacts.link.size
         mu = contacts.curve[k - contacts.link.size, 2] if rods else contacts.friction[k]
-        if s == SLOTS or mu == 0.0:
+        if mu == 0.0:
+            continue
+        if s == SLOTS:
+            touch.found[2] += 1
             continue
         slot = memory.slots[c, s]
         slot[0] = k + 1.0
         for j in range(3):
             slot[1 + j] = pair[12 + j]
-        if c >= contacts.body_first[0]:
+        if contacts.body_first[0] <= c < contacts.piece_first[0]:
             while c >= contacts.body_first[link + 1]:
                 link += 1
             for j in range(3):

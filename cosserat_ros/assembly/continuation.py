@@ -21,6 +21,7 @@ class Inputs(NamedTuple):
     loads: np.ndarray            # of elements, flat
     force: np.ndarray            # (L, 3) on links' ends
     moment: np.ndarray
+    lever: np.ndarray
     follower_force: np.ndarray
     follower_moment: np.ndarray
     gravity: np.ndarray          # (3,)
@@ -35,9 +36,9 @@ def inputs(tree: Tree) -> Inputs:
     """Return what acts on an assembly; the arrays themselves."""
     b = tree.bodies
     return Inputs(
-        tree.elements.loads, b.force, b.moment, b.follower_force, b.follower_moment, tree.gravity,
-        tree.drives.command, tree.coordinates.push, tree.coordinates.command, tree.roots.p,
-        tree.roots.R)
+        tree.elements.loads, b.force, b.moment, b.lever, b.follower_force, b.follower_moment,
+        tree.gravity, tree.drives.command, tree.coordinates.push, tree.coordinates.command,
+        tree.roots.p, tree.roots.R)
 
 
 def take(tree: Tree, given: Inputs) -> None:

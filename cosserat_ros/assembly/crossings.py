@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..laws.contact import AT_LIMIT, SLIDES, STICKS
+from ..laws.contact import AT_LIMIT, RELEASED, SLIDES, STICKS
 from ..numerics.arena import empty, matrix, unowned, vector, view
 from ..numerics.kernels import inner, remote
 from .channels import lead_from, open_block, open_channels
-from .contact import DAMPING, EXTENT, GRIP, open_slot, PLACE, RADIUS, SLOTS, STIFFNESS
+from .contact import DAMPING, EXTENT, GRIP, LET_GO, open_slot, PLACE, RADIUS, SLOTS, STIFFNESS
 from .element import state_in
 
 LEVEL = 1e-3               # e, of rods along each other [-]
@@ -96,10 +96,10 @@ def meet(tree, work):
         for b in range(a + 1, L):
             if contacts.rod[b] < 0 or not _near(contacts, touch, a, b):
                 continue
-            touch.near[0] = min(touch.near[0], contacts.numbers[contacts.first[a], RADIUS]
-                                + contacts.numbers[contacts.first[b], RADIUS])
+            touch.near[0] = min(touch.near[0], contacts.numbers[contacts.piece_first[a], RADIUS]
+                                + contacts.numbers[contacts.piece_first[b], RADIUS])
             line_b = _line(item, elements, start, contacts, b, kept, room)
-            for c in range(contacts.first[a], contacts.first[a + 1]):
+            for c in range(contacts.piece_first[a], contacts.piece_first[a + 1]):
                 if _closest(contacts, touch, c, line_a, line_b, pair):
                     _press(contacts, touch, c, start, line_a, line_b, pair, room)
 
@@ -109,7 +109,7 @@ def _near(contacts, touch, a, b):
     """Return whether two elements may touch; not those that follow each other."""
     if contacts.rod[a] == contacts.rod[b]:
         between = contacts.curve[b, 0] - contacts.curve[a, 0] - contacts.curve[a, 1]
-        if between < np.pi * contacts.numbers[contacts.first[a], RADIUS]:
+        if between < np.pi * contacts.numbers[contacts.piece_first[a], RADIUS]:
             return False
     square = 0.0
     for i in range(3):
@@ -184,7 +184,7 @@ def _piece(contacts, c, line):
 def _closest(contacts, touch, c, a, b, pair):
     """Write the points at least distance of a piece and an element; return if they are near."""
     middle, piece = contacts.numbers[c, PLACE], _piece(contacts, c, a)
-    first, last = contacts.first[b.link], contacts.first[b.link + 1] - 1
+    first, last = contacts.piece_first[b.link], contacts.piece_first[b.link + 1] - 1
     low = contacts.numbers[first, PLACE] - _piece(contacts, first, b)
     high = contacts.numbers[last, PLACE] + _piece(contacts, last, b)
     apart = contacts.numbers[c, RADIUS] + contacts.numbers[first, RADIUS] + piece
@@ -263,7 +263,7 @@ def _descend(a, b, middle, piece, low, high, pair):
 @inner
 def _law(contacts, c, a, b):
     """Return the law of a piece and an element, their compliances in series."""
-    mine, other = contacts.numbers[c], contacts.numbers[contacts.first[b]]
+    mine, other = contacts.numbers[c], contacts.numbers[contacts.piece_first[b]]
     stiffness = mine[EXTENT] / (1.0 / mine[STIFFNESS] + 1.0 / other[STIFFNESS])
     return Law(stiffness, max(mine[DAMPING], other[DAMPING]),
                min(contacts.curve[a, 2], contacts.curve[b, 2]),
@@ -277,7 +277,7 @@ def _anchor(contacts, c, a, b, out):
     slots, key = contacts.memory.slots, contacts.link.size + b + 1.0
     for beside in range(3):  # of this piece, or of those beside it
         other = c if beside == 0 else (c - 1 if beside == 1 else c + 1)
-        if not contacts.first[a] <= other < contacts.first[a + 1]:
+        if not contacts.piece_first[a] <= other < contacts.piece_first[a + 1]:
             continue
         for s in range(SLOTS):
             if slots[other, s, 0] == key:
@@ -306,7 +306,9 @@ def _press(contacts, touch, c, start, a, b, pair, room):
     load = law.stiffness * (law.apart - D) * factor
     anchor, m, T, regime = vector(2), vector(3), vector(3), SLIDES
     if not factor > 0.0:
-        factor, load = 0.0, 0.0
+        factor, load, regime = 0.0, 0.0, RELEASED
+    if factor < LET_GO:
+        touch.let_go[0] = max(touch.let_go[0], (law.apart - D) / law.apart)
     rubs = law.friction > 0.0 and load > 0.0 and _anchor(contacts, c, a.link, b.link, anchor)
     for i in range(3):
         m[i] = T[i] = 0.0
@@ -353,7 +355,7 @@ def _record(contacts, touch, c, b, law, D, load, regime, rubs, anchor, T, pair):
     row = touch.pairs[touch.found[0]]
     touch.found[0] += 1
     row[0], row[1], row[2], row[18] = c, contacts.link.size + b, regime, D - law.apart
-    other = contacts.numbers[contacts.first[b], RADIUS]
+    other = contacts.numbers[contacts.piece_first[b], RADIUS]
     for i in range(3):
         row[3 + i] = pair.b[0, i] + other * pair.x[i] / D
         row[6 + i] = pair.x[i] / D

@@ -259,6 +259,8 @@ def _assemble(tree, link, ny, tangent, fronts, P, own, m, H):
         for i in range(3):
             loaded = (loaded or tree.bodies.follower_force[link, i] != 0.0
                       or tree.bodies.follower_moment[link, i] != 0.0)
+            for k in range(3):
+                loaded = loaded or tree.bodies.lever[link, i, k] != 0.0
     T = view(fronts.data, fronts.scratch, (6 + B, width))
     for i in range(6 + B if loaded else 0):
         if links.kind[link] == JOINT:

@@ -67,6 +67,7 @@ class Bodies(NamedTuple):
 
     force: np.ndarray            # (L, 3) dead, world frame [N]
     moment: np.ndarray           # (L, 3) likewise [N m]
+    lever: np.ndarray            # (L, 3, 3) sum of a f^T, of dead forces f at places a, body frame
     follower_force: np.ndarray   # (L, 3) body frame [N]
     follower_moment: np.ndarray  # (L, 3) likewise [N m]
     mass: np.ndarray             # (L,) [kg]
@@ -78,7 +79,8 @@ class Bodies(NamedTuple):
 def no_bodies(links: int) -> Bodies:
     """Return no loads and no bodies."""
     a, b, c, d, e, f = np.zeros((6, links, 3))
-    return Bodies(a, b, c, d, np.zeros(links), e, f, np.tile(np.eye(3), (links, 1, 1)))
+    return Bodies(a, b, np.zeros((links, 3, 3)), c, d, np.zeros(links), e, f,
+                  np.tile(np.eye(3), (links, 1, 1)))
 
 
 # --- Motion --------------------------------------------------------------------------------------
@@ -430,6 +432,10 @@ def load_body(bodies, link, at, gravity, wrench):
     for i in range(3):
         wrench[i] = bodies.force[link, i] + y[i]
         wrench[3 + i] = bodies.moment[link, i] + z[i]
+    multiply(at.R, bodies.lever[link], axes)
+    wrench[3] += axes[1, 2] - axes[2, 1]
+    wrench[4] += axes[2, 0] - axes[0, 2]
+    wrench[5] += axes[0, 1] - axes[1, 0]
     mass = bodies.mass[link]
     if mass == 0.0:
         return
@@ -456,6 +462,12 @@ def vary_body(bodies, link, at, gravity, ny, D):
     _add_hat(D, 0, 3, y, -1.0)
     rotate(at.R, bodies.follower_moment[link], y)
     _add_hat(D, 3, 3, y, -1.0)
+    multiply(at.R, bodies.lever[link], axes)
+    trace = axes[0, 0] + axes[1, 1] + axes[2, 2]
+    for i in range(3):  # as `_lever_columns` of each force
+        for k in range(3):
+            D[3 + i, 3 + k] += axes[i, k]
+        D[3 + i, 3 + i] -= trace
     mass = bodies.mass[link]
     if mass == 0.0:
         return

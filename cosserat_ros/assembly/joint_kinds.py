@@ -18,6 +18,8 @@ from ..checks.errors import InvalidModel, UnknownName
 from .joint import ABOUT_AXIS, FREELY, RIGID
 from .layout import JointShape
 
+LEAST_AXIS = 1e-9  # norm of an axis
+
 
 @dataclass(frozen=True)
 class Coordinate:
@@ -47,6 +49,9 @@ class Coordinate:
                 raise InvalidModel(name, getattr(self, name), 'finite')
         if not self.least < self.most:
             raise InvalidModel('least', self.least, f'below most, {self.most:g}')
+        if not self.least <= self.position <= self.most:
+            raise InvalidModel(
+                'position', self.position, f'within the limits, {self.least:g} to {self.most:g}')
 
 
 @dataclass(frozen=True)
@@ -78,20 +83,27 @@ class JointKind:
             raise UnknownName('kind of joint', self.name, list(KINDS))
         for key in ('axis', 'second'):
             value = np.asarray(getattr(self, key), dtype=float)
-            if value.shape != (3,) or not np.isfinite(value).all() or not value.any():
-                raise InvalidModel(key, getattr(self, key), 'three finite numbers, not all 0')
+            if value.shape != (3,) or not LEAST_AXIS < np.linalg.norm(value) < np.inf:
+                raise InvalidModel(
+                    key, getattr(self, key), f'three finite numbers, of a norm > {LEAST_AXIS:g}')
+        if not math.isfinite(self.pitch):
+            raise InvalidModel('pitch', self.pitch, 'finite [m/rad]')
         if self.coordinates and len(self.coordinates) != self.count:
             raise InvalidModel('coordinates', len(self.coordinates),
                                f'{self.count} for a joint that is {self.name}')
         for k, coordinate in enumerate(self.coordinates):
-            if self._turns_freely(k) and (
-                    coordinate.least > -math.inf or coordinate.most < math.inf):
+            if not self.turns_freely(k):
+                continue
+            why = (f'a joint that is {self.name} turns freely, which is counted from its last '
+                   'attitude')
+            if coordinate.least > -math.inf or coordinate.most < math.inf:
                 raise InvalidModel(
-                    f'coordinates[{k}].least', coordinate.least,
-                    f'not given, nor most: a joint that is {self.name} turns freely, which is '
-                    'counted from its last attitude')
+                    f'coordinates[{k}].least', coordinate.least, f'not given, nor most: {why}')
+            if coordinate.driven:
+                raise InvalidModel(f'coordinates[{k}].driven', True, f'False: {why}')
 
-    def _turns_freely(self, coordinate: int) -> bool:
+    def turns_freely(self, coordinate: int) -> bool:
+        """Return whether a coordinate is part of a turn about any axis."""
         for shape in self.shapes:
             if coordinate < shape.freedom:
                 return shape.turns == FREELY and coordinate >= len(shape.slides)

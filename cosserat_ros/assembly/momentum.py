@@ -8,6 +8,7 @@ its momenta are what the loads have made of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -158,17 +159,19 @@ class Energy(NamedTuple):
 
 def elastic_stiffness(tree: Tree) -> np.ndarray:
     """Return the second derivative of the elastic energy at rest, (Z, Z), without loads."""
-    return np.diag(tree.coordinates.stiffness) + _strain_stiffness(tree)
+    K = np.diag(tree.coordinates.stiffness)
+    for here, stiffness in _stiffness_of_elements(tree):
+        K[here, here] += stiffness
+    return K
 
 
-def _strain_stiffness(tree: Tree) -> np.ndarray:
-    """Return the part of elements, (Z, Z)."""
-    links, K = tree.links, np.zeros((tree.free.size,) * 2)
+def _stiffness_of_elements(tree: Tree) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield for each element the places of its coordinates, and their stiffness (n, n)."""
+    links = tree.links
     for link in np.flatnonzero(links.kind == ELEMENT).tolist():
         first, n = int(links.first[link]), int(links.freedom[link])
-        at, here = int(tree.elements.first[links.item[link], 7]), slice(first, first + n)
-        K[here, here] += tree.elements.data[at:at + n * n].reshape(n, n)
-    return K
+        at = int(tree.elements.first[links.item[link], 7])
+        yield slice(first, first + n), tree.elements.data[at:at + n * n].reshape(n, n)
 
 
 def elastic_energy(tree: Tree, z: np.ndarray) -> tuple[float, float]:
@@ -178,7 +181,8 @@ def elastic_energy(tree: Tree, z: np.ndarray) -> tuple[float, float]:
         _spring_energy(tree, int(links.item[link]), z, int(links.first[link]),
                        int(links.freedom[link]))
         for link in np.flatnonzero((links.kind == JOINT) & (links.freedom > 0)).tolist())
-    return float(0.5 * z @ _strain_stiffness(tree) @ z), springs
+    strains = sum(0.5 * z[here] @ K @ z[here] for here, K in _stiffness_of_elements(tree))
+    return float(strains), springs
 
 
 def _spring_energy(tree: Tree, j: int, z: np.ndarray, first: int, n: int) -> float:
@@ -237,7 +241,8 @@ def _is_free_in_space(tree: Tree, link: int) -> bool:
 def is_loose(tree: Tree, group: Floating) -> bool:
     """Return whether no spring, drive, obstacle or fluid acts on what floats."""
     c, contacts = tree.coordinates, tree.contacts
-    if contacts.bears[group.member].any() or np.diff(contacts.first)[group.member].any():
+    touching = contacts.bears | (np.diff(contacts.first) + np.diff(contacts.piece_first) > 0)
+    if touching[group.member].any():
         return False
     if tree.flows.first.size or tree.flows.along.size:
         return False

@@ -16,6 +16,7 @@ from ..numerics.kernels import call, inner, kernel, merged, run
 from .equations import residual
 from .tangent import differentiate, renew
 from .ties import factorise, solve
+from .tree import AT_LIMIT
 
 KEEP_TANGENT_BELOW = 0.5     # of an update to the one before, above which the tangent is made anew
 BROYDEN_UPDATES = 12         # that `_accelerate` looks back on
@@ -27,6 +28,7 @@ SHORTEST_STEP = 1e-3         # part of an update that the line search tries
 LEAST_SETTLED = 1e-9         # strain, to which a last look asks for balance at most
 MOST_RENEWALS = 8            # of the part of laws alone, until all of the tangent is made anew
 DEEPEST = 0.25               # part of a radius that an update may go into an obstacle
+DEEPER = 0.1                 # part of the way on to the middle that what is deeper may go
 CONVERGED, RUNNING_OUT, NOT_FINITE, SINGULAR, CROWDED = 0, 1, 2, 3, 4
 
 
@@ -230,10 +232,13 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
     Returns
     -------
     status, iterations : int
-    size, worst : float
-        Of the last update, and of the residual before it; of the last look, if laws remember.
+    size, left, worst : float
+        Of the last update, of the error that is left after it, and of the residual before it; of
+        the last look, where there are kinks.
     at : int
         Which link's block is singular, if the status is so.
+    hits : bool
+        Whether a coordinate is at a limit at the new instant, and was not before.
 
     """
     n, room = past.shape[1], work.room
@@ -244,7 +249,24 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
         empty(room, (tree.links.kind.size, 18)),
         Updates(empty(room, (BROYDEN_UPDATES, n)), empty(room, (BROYDEN_UPDATES,))))
     _follow(past, rule, now, rooms.h)
-    return _iterate(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now, rooms)
+    status, iteration, size, left, worst, at = _iterate(
+        tree, work, tangent, fronts, code, past, rule, stop, ny, known, now, rooms)
+    hits = status == CONVERGED and _hits(tree.coordinates, stop.moves, now[0], past[0])
+    return status, iteration, size, left, worst, at, hits
+
+
+@inner
+def _hits(coordinates, moves, new, old):
+    """Return whether a coordinate is at a limit in a new state, and was not before."""
+    driven, least, most = coordinates.driven, coordinates.least, coordinates.most
+    for i in range(new.size):
+        if not moves[i]:
+            return False  # coordinates come first
+        if not driven[i] and (
+                new[i] >= most[i] - AT_LIMIT or new[i] <= least[i] + AT_LIMIT) and not (
+                old[i] >= most[i] - AT_LIMIT or old[i] <= least[i] + AT_LIMIT):
+            return True
+    return False
 
 
 @merged
@@ -271,7 +293,9 @@ def _iterate(  # noqa: PLR0915 - one loop, read from top to bottom
             shortened, made = max(0.1, 0.9 * near / moved) * shortened, 0
             _line(rooms.good, -shortened, rooms.dz, z)
             continue
-        deep = max(deep, DEEPEST, work.touch.deepest[0])
+        # What was deep before may go deeper, but not through the middle.
+        deepest = work.touch.deepest[0]
+        deep = max(deep, DEEPEST, deepest + DEEPER * max(0.0, 1.0 - deepest))
         worst, previous, renewed = _largest(r), size, False
         if (known or fresh) and _differ(work.held, tangent.held):
             known, fresh = False, False
@@ -280,7 +304,7 @@ def _iterate(  # noqa: PLR0915 - one loop, read from top to bottom
             size = _size(rooms.step, scale)
             if size < limit:
                 _finish(past, rule, rooms.h, stop.moves, now)
-                return CONVERGED, iteration, size, worst, -1
+                return CONVERGED, iteration, size, size, worst, -1
             changed = _differ(work.touch.regime, tangent.touching)
             if fresh and not size < previous and shortened > SHORTEST_STEP:
                 shortened, size = 0.5 * shortened, previous
@@ -304,7 +328,7 @@ def _iterate(  # noqa: PLR0915 - one loop, read from top to bottom
                 tree, work, z, rule.new[0], rule.new[1], ny, tangent))
             at = _factorised(tree, tangent, fronts, code, ny, rooms)
             if at >= 0:
-                return SINGULAR, iteration, size, worst, at
+                return SINGULAR, iteration, size, size, worst, at
             size, made = _size(rooms.step, scale), 0
             known = size < REUSE_TANGENT_BELOW
         if not np.isfinite(size):
@@ -321,9 +345,9 @@ def _iterate(  # noqa: PLR0915 - one loop, read from top to bottom
             limit = max(stop.tolerance, LEAST_SETTLED, 2.0 * size if stagnant else 0.0)
         elif left < stop.tolerance or stagnant:
             _finish(past, rule, rooms.h, stop.moves, now)
-            return CONVERGED, iteration, size, worst, -1
+            return CONVERGED, iteration, size, left, worst, -1
     status = RUNNING_OUT if np.isfinite(size + worst) else NOT_FINITE
-    return status, iteration, size, worst, -1
+    return status, iteration, size, size, worst, -1
 
 
 @inner

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks.errors import InvalidModel
-from ..laws.actuators import Drives, Paths
+from ..laws.actuators import Paths
 from ..laws.flow import Station
 from ..numerics.integrators import Scheme, SCHEMES
 from ..rod.discretisation import Discretisation
@@ -23,7 +23,7 @@ from .assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
 from .continuation import Inputs, inputs
 from .element import Motion
 from .joint_kinds import JointKind
-from .loads import Loads, no_loads
+from .loads import join, Loads, no_loads
 from .rods import as_expected, RodsSolver
 from .solver import Solution
 from .state import at_rest, RootMotion
@@ -41,7 +41,7 @@ class Water(NamedTuple):
 
 class RodSolver(RodsSolver):
     """
-    One rod: what `RodsSolver` is for many, with loads and drives that are not stacked.
+    One rod: what `RodsSolver` is for many, with loads of this rod alone.
 
     Parameters
     ----------
@@ -69,7 +69,10 @@ class RodSolver(RodsSolver):
         scheme: Scheme = SCHEMES['generalised_alpha'], tolerance: float = 1e-12,
         water: Water | None = None,
     ) -> None:
+        if not d.component.size:
+            raise InvalidModel('modes', 0, 'at least one mode in some component')
         self.d, self.free, self._hold = d, free, FREE
+        self.n = d.component.size
         self._water = water or Water()
         self._no_loads = self.no_loads()
         base = Base(*(base or at_rest()))
@@ -123,12 +126,8 @@ class RodSolver(RodsSolver):
         """Return loads that are all zero, to be replaced."""
         return no_loads(self.d.s.size, self.d.W.shape[0])
 
-    def _stacked_loads(self, loads: Loads) -> Loads:
-        return _stacked(as_expected(loads, self._no_loads))
-
-    def drive(self, drives: Drives) -> None:
-        """Tell the actuators."""
-        super().drive(_stacked(drives))
+    def _checked_loads(self, loads: Loads) -> Loads:
+        return join([as_expected(loads, self._no_loads)])
 
     # --- What it is ---
 
@@ -176,13 +175,13 @@ class RodSolver(RodsSolver):
 
     def _change_hold(self, kind: JointKind) -> None:
         """Take another joint at the tip; state, loads and drives stay what they are."""
-        old, links, places, past = self.tree, self._places.links[0], self.q_places[0], self._past
-        efforts, wrench = self.effort_places[0], self.reactions
+        old, links, places, past = self.tree, self._places.links, self.q_places[0], self._past
+        efforts, wrench = self.effort_places, self.reactions
         stress = self._own_stress, self._given_stress
         time, motions, equilibrium = self.time, self.motions, self._equilibrium
         base = self.base()
         self._build(base, self.paths[0], kind, self.scheme, self.tolerance)
-        new, here = self.tree, self._places.links[0]
+        new, here = self.tree, self._places.links
         for mine, given in zip(new.bodies, old.bodies):
             mine[here] = given[links]
         new.elements.data[:], new.elements.loads[:] = old.elements.data, old.elements.loads
@@ -193,7 +192,7 @@ class RodSolver(RodsSolver):
         self.time, self.motions = time, motions
         self.put(base, *past[:3, places])
         z = self.z.copy()
-        z[self.effort_places[0]] = past[0, efforts]
+        z[self.effort_places] = past[0, efforts]
         count = min(wrench.size, self.reactions.size)
         first = self.Z - self.reactions.size
         z[first:first + count] = wrench[:count]
@@ -204,7 +203,7 @@ class RodSolver(RodsSolver):
     def _moved(self, given: Inputs, links: np.ndarray, here: np.ndarray) -> Inputs:
         """Return inputs of an earlier tree, whose elements were at `links`, for this one."""
         own = Inputs(*(a.copy() for a in inputs(self.tree)))
-        for name in ('force', 'moment', 'follower_force', 'follower_moment'):
+        for name in ('force', 'moment', 'lever', 'follower_force', 'follower_moment'):
             getattr(own, name)[here] = getattr(given, name)[links]
         return own._replace(loads=given.loads, gravity=given.gravity, effort=given.effort)
 
@@ -213,10 +212,3 @@ def _numbers(kind: JointKind) -> tuple[Any, ...]:
     """Return what tells a joint from another one."""
     return (kind.name, *np.ravel(kind.axis), *np.ravel(kind.second), kind.pitch,
             *kind.coordinates)
-
-
-def _stacked(single: Any) -> Any:
-    """Return a named tuple of arrays as a stack of one."""
-    return type(single)(*(
-        _stacked(value) if isinstance(value, tuple) else np.asarray(value)[None]
-        for value in single))

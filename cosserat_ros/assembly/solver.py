@@ -7,16 +7,18 @@ on the size of the update, measured as strain: the residual's own scale depends 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..checks.fields import check_number
+from ..description.obstacles import Obstacle
 from ..numerics.integrators import begin, Q, Rule, Scheme, SCHEMES, STILL
-from ..numerics.kernels import Direct, kernel
+from ..numerics.kernels import Direct
 from .blocks import Tangent
-from .consistency import AT_LIMIT, ConsistentState
+from .consistency import ConsistentState
+from .contact import SLOTS
 from .continuation import as_equilibrium, Inputs, inputs, mixed, take, unloaded
 from .fronts import Fronts
 from .momentum import Floating, is_loose, push
@@ -30,6 +32,7 @@ TRY_EQUILIBRIUM_FROM = 0.03  # [s] of these, from which Newton may find the equi
 MOST_RELAXATIONS = 40
 MOST_WITH_CONTACT = 60  # iterations of a step in time: shorter steps are cheaper
 FEW_ITERATIONS = 16     # after which the parts of a divided step may grow
+SHALLOW = 1e-3          # part of the radius up to which damping may let go of anything
 STEPS_OF_IMPACT = 3       # to the limit, to a stop there, and until that is past
 
 
@@ -43,7 +46,8 @@ class Solution(NamedTuple):
     residual: float     # largest entry of the residual before it [J per unit of q]
     parts: int          # in which load or time step was divided
     message: str        # why not, or what no robot could do; else empty
-    gap: float = 0.0    # how far from balance it is at the end, as strain, if laws remember [-]
+    gap: float = 0.0    # error that is left, as strain: the next update if not converged, or
+    #                     where laws have kinks, friction or contact; else estimated [-]
 
 
 class _Ending(NamedTuple):
@@ -53,8 +57,10 @@ class _Ending(NamedTuple):
     status: int
     iterations: int
     size: float
+    left: float      # error, as strain
     worst: float
     at: int
+    hits: bool       # whether a coordinate has come to its limit
 
 
 class Momentum(NamedTuple):
@@ -63,21 +69,6 @@ class Momentum(NamedTuple):
     group: Floating
     value: np.ndarray  # (6,) linear and angular, about the origin [N s, N m s]
     rate: np.ndarray   # (6,) [N, N m]
-
-
-@kernel
-def _hits(tree, moves, new, old):
-    """Return whether a coordinate is at a limit in a new state, and was not before."""
-    driven, least, most = (
-        tree.coordinates.driven, tree.coordinates.least, tree.coordinates.most)
-    for i in range(new.size):
-        if not moves[i]:
-            return False  # coordinates come first
-        if not driven[i] and (
-                new[i] >= most[i] - AT_LIMIT or new[i] <= least[i] + AT_LIMIT) and not (
-                old[i] >= most[i] - AT_LIMIT or old[i] <= least[i] + AT_LIMIT):
-            return True
-    return False
 
 
 class AssemblySolver(ConsistentState):
@@ -109,7 +100,7 @@ class AssemblySolver(ConsistentState):
     MOST_ITERATIONS = 150  # of one solve
     LEAST_FRACTION = 1e-3  # of a load or of a time step, below which we give up
 
-    _newton, _hits = Direct(newton), Direct(_hits)
+    _newton = Direct(newton)
 
     def __init__(
         self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
@@ -125,6 +116,7 @@ class AssemblySolver(ConsistentState):
         # Which links touched before, (L,) bool; None: none did.
         self._touching: np.ndarray | None = np.ones(tree.links.kind.size, dtype=bool)
         self._anchored = not self._rubs          # whether contacts remember the present state
+        self._depth = np.inf                     # the largest then, as a part of the radius [-]
 
     # --- Its state ---
 
@@ -134,7 +126,7 @@ class AssemblySolver(ConsistentState):
         """Make this the present instant: at rest, if no rates are given."""
         super().set_state(z, z_t, z_tt)
         self._equilibrium, self._impact_steps, self._momenta = None, 0, None
-        self._anchored = not self._rubs
+        self._anchored, self._depth = not self._rubs, np.inf
         self._touching = np.ones(self.tree.links.kind.size, dtype=bool)
 
     def _begin(self, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray) -> None:
@@ -144,24 +136,57 @@ class AssemblySolver(ConsistentState):
 
     def saved(self) -> tuple[Any, ...]:
         """Return the present instant, for `restore`."""
-        memory = [a.copy() for a in self.tree.contacts.memory] if (
-            self._rubs and self._anchored) else None
+        memory = [a.copy() for a in self.tree.contacts.memory] if self.holds_anchors else None
         return (super().saved(), self._equilibrium, self._impact_steps, self._momenta,
-                self._touching, memory)
+                self._touching, self._depth, memory)
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         """Go back to an instant that was `saved`."""
         (instant, self._equilibrium, self._impact_steps, self._momenta, self._touching,
-         memory) = saved
+         self._depth, memory) = saved
         self._anchored = memory is not None or not self._rubs
         for mine, given in zip(self.tree.contacts.memory, memory or ()):
             mine[:] = given
         super().restore(instant)
 
+    # --- What it may touch ---
+
+    def set_obstacles(self, obstacles: Mapping[str, Obstacle], check: bool = True) -> None:
+        """
+        Let there be these obstacles instead of the present ones, from this instant on.
+
+        Time, motion and what laws remember stay; so do the anchors of friction on obstacles of
+        which only the pose is another. One that is new or moved may not have the centre of a rod
+        or ball within it; if one does, or is otherwise wrong, this raises and nothing is changed.
+
+        Parameters
+        ----------
+        obstacles : mapping of str to Obstacle
+        check : bool
+            Whether to look for overlaps: not where another state is to be restored.
+
+        """
+        anchored, remembered = self._anchored, self._rubs
+        hit = self.scene.change(self, obstacles, check)
+        self._anchored = anchored if remembered and self._rubs else not self._rubs
+        self._equilibrium = self._momenta = self._factorised = None
+        if hit:
+            self._impact_steps, self._depth = STEPS_OF_IMPACT, np.inf
+
+    @property
+    def holds_anchors(self) -> bool:
+        """Whether contacts remember the present state."""
+        return self._rubs and self._anchored
+
+    @property
+    def depends_on_way(self) -> bool:
+        """Whether an equilibrium may depend on the way to it, by what laws remember."""
+        return self.remembers or self._rubs
+
     # --- Solves ---
 
-    def _solve(self, rule: Rule, past: np.ndarray) -> _Ending:
-        """Go to the next instant by `rule`."""
+    def _solve(self, rule: Rule, past: np.ndarray, looked: bool = False) -> _Ending:
+        """Go to the next instant by `rule`; `looked`: at loops that have turned."""
         statics = rule is STILL
         ny = 6 if statics else 18
         known = self._factorised is rule and not statics
@@ -169,32 +194,51 @@ class AssemblySolver(ConsistentState):
         stop = Stop(
             self.strain_scale, self.moves,
             min(self.tolerance, STATIC_TOLERANCE) if statics else self.tolerance,
-            MOST_WITH_CONTACT if not statics and self._touches else (
-                self.MOST_ITERATIONS), LARGEST_UPDATE)
+            MOST_WITH_CONTACT if self._touches and not statics else self.MOST_ITERATIONS,
+            LARGEST_UPDATE)
         now = np.empty(past.shape)
         touching = self._touches and self._touching is not None
         ending = _Ending(now, *self._newton(
             self.tree, self.work, self.tangent, self.fronts, self._code(), past,
             rule._replace(guess=Q) if touching else rule, stop, ny, known, now))
         self._ny, self._fronts_ny = 0, ny
-        if ending.status == CONVERGED and self.work.touch.found[1] > 0:
+        if self._touches and ending.status == CONVERGED and self.work.touch.found[1] > 0:
             ending = ending._replace(status=CROWDED)
+        if self._carriers and not looked and ending.status != NOT_FINITE and (
+                self._loops_have_turned()):
+            self._look_at_loops(ending.now[0])
+            return self._solve(rule, past, looked=True)
         if ending.status == CONVERGED:
             self._factorised = rule
         elif ending.status == SINGULAR and self._postpone(ending.at):
-            return self._solve(rule, past)
+            return self._solve(rule, past, looked)
         return ending
+
+    def _look_at_loops(self, z: np.ndarray) -> None:
+        """Find anew which equations of loops are redundant, at the unknowns z."""
+        before = self.saved()
+        self.set_state(z)
+        self.release_redundant()
+        self.restore(before)
 
     def _remember(self) -> None:
         """Make the end of the last solve what laws remember."""
-        self.tree.laws.memory[:] = self.work.memory
+        if self.remembers:
+            self.tree.laws.memory[:] = self.work.memory
 
     def _solution(self, ending: _Ending, iterations: int, parts: int) -> Solution:
         """Return how a solve ended that has come to the present instant."""
         return Solution(
             self.z, ending.status == CONVERGED, iterations, ending.size, ending.worst, parts,
-            '' if ending.status == CONVERGED else self._reason(ending),
-            ending.size if self.remembers else 0.0)
+            self._remark() if ending.status == CONVERGED else self._reason(ending),
+            ending.left)
+
+    def _remark(self) -> str:
+        """Return what is wrong with a solve that has converged, or nothing."""
+        if self._touches and self.work.touch.found[2]:
+            return (f'a point touches more than {SLOTS} obstacles with friction: '
+                    f'it sticks to {SLOTS} of them')
+        return ''
 
     def _reason(self, ending: _Ending) -> str:
         if ending.status == SINGULAR:
@@ -232,11 +276,9 @@ class AssemblySolver(ConsistentState):
 
         """
         self._anchor()
-        before = self.saved()
-        for part in self.tree.roots[2:] if self._roots.size else ():
-            part[self._roots] = 0.0
+        before, wanted = self.saved(), Inputs(*(a.copy() for a in inputs(self.tree)))
+        self._begin_statics(before, wanted)
         ending = self._balance(self._rest() if from_rest else self.z)
-        wanted = Inputs(*(a.copy() for a in inputs(self.tree)))
         solution = self._solution(ending, ending.iterations, 1)
         if not solution.converged:
             origins = [(self._rest(), unloaded(wanted))]
@@ -244,10 +286,10 @@ class AssemblySolver(ConsistentState):
                 origins.insert(0, (self.z, self._equilibrium))
             for z, initial in origins:
                 if not solution.converged:
+                    self._begin_statics(before, wanted)
                     ending, solution = self._continue(z, initial, wanted, solution.iterations)
             if not solution.converged and self._touches:
-                take(self.tree, wanted)
-                self.restore(before)
+                self._begin_statics(before, wanted)
                 ending, solution = self._relax(solution)
         if not solution.converged:
             take(self.tree, wanted)
@@ -259,6 +301,13 @@ class AssemblySolver(ConsistentState):
         self.commit_contacts()
         self._equilibrium, self._anchored = wanted, True
         return solution._replace(z=self.z)
+
+    def _begin_statics(self, before: tuple[Any, ...], wanted: Inputs) -> None:
+        """Go back to where statics began, with the inputs that are wanted, and stop roots."""
+        take(self.tree, wanted)
+        self.restore(before)
+        for part in self.tree.roots[2:] if self._roots.size else ():
+            part[self._roots] = 0.0
 
     def _balance(self, z: np.ndarray) -> _Ending:
         """Find the equilibrium next to z."""
@@ -353,9 +402,9 @@ class AssemblySolver(ConsistentState):
                     self._put_roots(roots)
                 self._anchor()
                 continue
-            hits = converged and (self._hits(
-                self.tree, self.moves, ending.now[0], self.z) or self._strikes())
-            if converged and (self._impact_steps or not hits):
+            let_go = converged and part > self.LEAST_FRACTION * dt and self._is_let_go()
+            hits = converged and (ending.hits or self._strikes() or let_go)
+            if converged and not let_go and (self._impact_steps or not hits):
                 self._past, self._last_step, self._equilibrium = ending.now, part, None
                 self._remember()
                 self._impact_steps = STEPS_OF_IMPACT if hits else max(0, self._impact_steps - 1)
@@ -372,7 +421,7 @@ class AssemblySolver(ConsistentState):
                 continue
             if roots is not None:
                 self._put_roots(roots)
-            if hits or not (converged or self._impact_steps) and self._touched() is not None:
+            if not self._impact_steps and (hits or self._touched() is not None):
                 self._impact_steps = STEPS_OF_IMPACT
             elif part < self.LEAST_FRACTION * dt:
                 self.restore(before)
@@ -393,7 +442,7 @@ class AssemblySolver(ConsistentState):
             return
         touching = self._touched()
         self._anchored = not self._rubs or not (touching is None and self._touching is None)
-        self._touching = touching
+        self._touching, self._depth = touching, float(self.work.touch.deepest[0])
         if self._anchored:
             self.commit_contacts()
 
@@ -404,10 +453,22 @@ class AssemblySolver(ConsistentState):
 
     def _strikes(self) -> bool:
         """Return whether a link touches an obstacle that did not before."""
-        touched = self._touched() if self._touches else None
+        if not self._touches:
+            return False
+        touched = self._touched()
         if touched is None or self._touching is None:
             return touched is not None
         return bool((touched & ~self._touching).any())
+
+    def _is_let_go(self) -> bool:
+        """
+        Return whether damping lets go of what has just come deep, as of the last sweep.
+
+        Where a step is long for what moves in it, its end may be deep in an obstacle at a velocity
+        that leads out, though it came from outside: there damping takes the force away. Such an
+        end satisfies the equations of the step, but no motion goes there.
+        """
+        return self._touches and bool(self.work.touch.let_go[0] > max(self._depth, SHALLOW))
 
     def _present_momenta(self) -> list[Momentum]:
         """Return the momenta of all that floats and that nothing holds."""

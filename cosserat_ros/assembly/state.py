@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..laws.contact import SLIDES
+from ..description.obstacles import Obstacle
+from ..laws.contact import STICKS
 from ..numerics.arena import matrix, vector
 from ..numerics.integrators import begin, Rule
 from ..numerics.kernels import address, Direct, kernel
@@ -21,9 +22,10 @@ from .element import ElementLoads, Motion
 from .equations import residual
 from .fronts import Fronts
 from .joint import FREELY
-from .layout import element_code, plan
+from .layout import element_code
 from .momentum import elastic_energy, Energy, Floating, floating, no_sums, sum_masses, Sums
 from .newton import Procedures
+from .ordering import plan
 from .tangent import differentiate, multiply as multiply_tangent, renew
 from .ties import factorise, solve
 from .tree import ELEMENT, JOINT, ROOT, Tree, Work
@@ -39,7 +41,7 @@ class Contact(NamedTuple):
     normal: np.ndarray  # (3,) out of it
     force: np.ndarray   # (3,) on the rod or body [N]
     gap: float          # minus the penetration [m]
-    sliding: bool
+    sliding: bool       # friction is at its limit, or there is none
 
 
 RootMotion = Callable[[Motion, float, float], Motion]
@@ -130,6 +132,7 @@ class AssemblyState:
         self.strain_scale = self._scales(lengths)     # of each unknown as strain, (Z,)
         self.motions: dict[int, RootMotion] = {}      # of roots, by their links
         self.redundant: list[int] = []  # equations of closures that follow from others
+        self._carriers: list[tuple[int, np.ndarray]] = []  # links of these loops, as turned then
         self.places: Any = None  # where named parts are, see `cosserat_ros.assembly.assembly`
         self._past, self._last_step = begin(*np.zeros((3, self.Z))), 0.0
         self._factorised: Rule | None = None  # what the fronts were made for
@@ -143,9 +146,33 @@ class AssemblyState:
         self._turns = tree.links.first[turning] + tree.joints.slides[self._turning]
         self._floating = floating(tree)
         self._sums = no_sums()
-        contacts = tree.contacts
+        self.scene: Any = None  # what may touch, see `cosserat_ros.assembly.scene`
+        self.obstacles: dict[str, Obstacle] = {}  # at present
+        self._look_at_contacts()
+        self.remembers = tree.laws.memory.size > 0  # whether laws act that remember
+
+    def _look_at_contacts(self) -> None:
+        contacts = self.tree.contacts
         self._touches = len(contacts.numbers) > 0
         self._rubs = bool(contacts.friction.any() or contacts.curve[:, 2].any())
+
+    def put_contacts(self, tree: Tree, work: Work, tangent: Tangent, places: Any) -> None:
+        """Go on with a tree that is another only in what touches, with room for that."""
+        self.tree, self.work, self.tangent = (
+            reference(tree), reference(work), reference(tangent))
+        self.places, self.fronts = places, reference(plan(self.tree, self._postponed))
+        self._look_at_contacts()
+        self._factorised, self._ny, self._fronts_ny = None, 0, 0
+
+    def contacts_kept(self) -> Callable[[], None]:
+        """Return what takes back all that `put_contacts` changes."""
+        kept = self.tree, self.work, self.tangent, self.fronts, self.places
+
+        def take_back() -> None:
+            self.tree, self.work, self.tangent, self.fronts, self.places = kept
+            self._look_at_contacts()
+            self._factorised, self._ny, self._fronts_ny = None, 0, 0
+        return take_back
 
     def _check_types(self) -> None:
         """Raise if arrays have other types than those that kernels were compiled for."""
@@ -219,11 +246,6 @@ class AssemblyState:
             self.tree.laws.memory[:] = memory
         self._factorised = None  # so that what follows does not depend on what was
 
-    @property
-    def remembers(self) -> bool:
-        """Whether laws act that remember."""
-        return self.tree.laws.memory.size > 0
-
     def forget(self) -> None:
         """Let laws remember nothing: rods that were never bent, tendons that never slid."""
         self.tree.laws.memory[:] = 0.0
@@ -242,6 +264,15 @@ class AssemblyState:
         """Return the motion of the end of link l, as of the last `refresh`; copies."""
         return Motion(*(part[link].copy() for part in self.work.end))
 
+    def drive_wrench(self, body: str) -> np.ndarray:
+        """
+        Return the wrench that moves a driven body as told, or holds it, (6,) [N, N m].
+
+        About the origin of its frame, world frame: against the weight and inertia of the body and
+        of all that it carries, and what else acts on it.
+        """
+        return -self.refresh().wrench[self.places.bodies[body].link]
+
     def element_loads(self, link: int) -> ElementLoads:
         """Return what acts along the element that link l is, to be written to."""
         e, c = self.tree.elements, int(self.tree.links.item[link])
@@ -253,13 +284,18 @@ class AssemblyState:
 
     def contacts(self) -> list[Contact]:
         """Return all that touches at the present instant, rods in order of arc length."""
-        self.refresh()
+        yields = self.tree.laws.yields
+        yields[0] = True  # anchors were moved so that what slid is at its limit, not beyond
+        try:
+            self.refresh()
+        finally:
+            yields[0] = False
         touch, places, found = self.work.touch, self.places, []
         for pair in touch.pairs[:int(touch.found[0])]:
             part, s = places.points[int(pair[0])]
             found.append(Contact(
                 part, s, self.name_touched(int(pair[1])), pair[3:6].copy(), pair[6:9].copy(),
-                pair[9:12].copy(), float(pair[18]), bool(pair[2] == SLIDES)))
+                pair[9:12].copy(), float(pair[18]), bool(pair[2] != STICKS)))
         return found
 
     def contact_wrenches(self) -> dict[str, np.ndarray]:
@@ -269,10 +305,11 @@ class AssemblyState:
         World frame, the moment about the origin of the obstacle. Of rods that are touched by rods
         force and moment about the origin of the world.
         """
-        wrenches = {name: np.zeros(6) for name in self.places.obstacles}
-        for c in self.contacts():
-            k = self.places.obstacles.index(c.obstacle) if c.obstacle in wrenches else -1
-            about = self.work.touch.p[k] if k >= 0 else np.zeros(3)
+        contacts = self.contacts()
+        wrenches = {name: np.zeros(6) for name in self.obstacles}
+        origins = {name: self.scene.origin(self, name) for name in self.obstacles}
+        for c in contacts:
+            about = origins.get(c.obstacle, np.zeros(3))
             total = wrenches.setdefault(c.obstacle, np.zeros(6))
             total[:3] -= c.force
             total[3:] -= np.cross(c.place - about, c.force)

@@ -47,6 +47,7 @@ from .joint import (
 )
 
 ROOT, ELEMENT, JOINT = 0, 1, 2  # kinds of links
+AT_LIMIT = 1e-9                 # [m, rad] from a limit, where a coordinate is at it
 
 
 class Links(NamedTuple):

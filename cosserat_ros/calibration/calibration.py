@@ -6,9 +6,10 @@ rotation_noise^2 + sum ((p - mean) / sigma)^2`` over all measured points and rot
 training recordings and all priors, within bounds, from several starts if wanted (scipy's trust
 region reflective method), with the sensitivities of :mod:`cosserat_ros.calibration.prediction`.
 
-Confidence intervals are those of the linear model at the optimum, ``s^2 (J^T J)^-1`` with s^2 the
-variance of what is left. They hold if what is left is white noise; what a model does not describe
-is not white, and then they are too narrow.
+Confidence intervals are those of the linear model at the optimum: for white noise, and for
+residuals that are correlated, which is what a model leaves that does not describe everything
+(:mod:`cosserat_ros.calibration.intervals`). Residuals that go with velocity are a sign of a delay
+(:mod:`cosserat_ros.calibration.delay`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
-from scipy.stats import t as student
 
 from ..checks.errors import CosseratError, InvalidModel
 from ..checks.fields import Checked, choice, FARTHEST, instance, integer, mapping, number, text
@@ -40,15 +40,13 @@ from ..description import documents as description
 from ..description.documents import document
 from ..description.modes import StrainModes
 from ..numerics.lie import inverse_right_tangent_so3
+from .delay import lag, velocities
+from .intervals import correlations, identifiability, Interval, Rows, uncertainty
 from .parameters import Parameter, ParameterSet
 from .prediction import differenced, NotDifferentiable, predict, Prediction
 from .scale_out import digest_of, Store
 
-ALIKE = 0.95       # correlation of two parameters from which on they trade off
-UNSEEN = 0.5       # of the size of a parameter, that a standard error may be
-ILL = 1e4          # condition number of the scaled sensitivities from which on to warn
-CLOSE = 1e-3       # relative change of what is made small, at which a fit ends
-CONFIDENCE = 0.95  # of the intervals
+CLOSE = 1e-3  # relative change of what is made small, at which a fit ends
 
 
 def check_names(name: str, value: Any) -> tuple[str, ...]:
@@ -67,25 +65,31 @@ class Calibration(Checked):
     ----------
     train : list of str
         Recordings to fit to, seen from the folder of the data.
-    robot, map : str
-        Files of the robot and of the recordings' map, seen from this file.
+    robot : str
+        File of the robot, seen from this file.
+    map : str
+        File of the recordings' map, seen from this file.
     parameters : mapping of str to Parameter
+        What is fitted, by names of your own.
     validate : list of str
         Recordings that are only reported on.
     hold_out : list of str
         Patterns of groups, such as 'pair_*', whose samples are simulated but not fitted to.
     align : str
-        'none'; or 'offset': of each recording, the mean of simulated less real is taken away, as
+        'none'; or 'offset': of each recording, the mean of simulated minus real is taken away, as
         where the place of the measuring frame is not known. Rotations stay as they are.
     noise : float
-        Of a measured coordinate, with what the model cannot describe; weighs priors [m].
+        Standard deviation of a measured coordinate, with what the model cannot describe; weighs
+        priors [m].
     rotation_noise : float
         Likewise of a measured rotation, about each axis [rad].
     modes : StrainModes, optional
-        Of the fitted robot, instead of those of its file.
-    starts, seed : int
+        Strain modes of the fitted robot, instead of those of its file; a rod's own modes stay.
+    starts : int
         Fits from different starts: the first from the given one, the others at random within
         priors and bounds.
+    seed : int
+        Seed of these random starts.
     most : int
         Iterations of a fit.
 
@@ -123,16 +127,6 @@ class Unsolved(CosseratError):
     """Parameters with which nothing can be told of a robot: the solver converges at no sample."""
 
 
-class Interval(NamedTuple):
-    """One fitted number."""
-
-    name: str
-    value: float
-    error: float   # standard error
-    half: float    # of the confidence interval
-    at_bound: bool
-
-
 class Score(NamedTuple):
     """How well a recording is predicted."""
 
@@ -151,7 +145,9 @@ class Result(NamedTuple):
     intervals: list[Interval]
     correlation: np.ndarray    # (n, n)
     condition: float           # of the sensitivities, each in the size of its parameter
-    warnings: list[str]        # of parameters that the data do not tell
+    warnings: list[str]        # of parameters that the data do not tell, and of delays
+    block: int                 # samples in a block, for intervals that allow for correlation
+    effective: float           # how many of the samples seem to be independent
     scores: list[Score]
     costs: list[float]         # of all starts
     iterations: int
@@ -238,6 +234,22 @@ class Misfit:
                 p.rotations[turned], r.rotations[turned], slopes[turned][:, 3:])
             parts += [moved.reshape(-1, n), angular.reshape(-1, n) / self.rotation_noise]
         return np.concatenate([*(part * self._sizes for part in parts), self._prior_slopes()])
+
+    def rows(self) -> Rows:
+        """Return which sample each number of the residual is of."""
+        first = np.cumsum([0, *map(len, self.recordings)])[:-1]
+        samples = [start + np.repeat(np.nonzero(mask)[0], 3)
+                   for start, *masks in zip(first, self.used, self.turned) for mask in masks]
+        return Rows(np.concatenate([*samples, np.full(len(self._priors), -1)]), first)
+
+    def velocity(self, values: np.ndarray) -> np.ndarray:
+        """Return how fast the residual's points move, in its unit per second; 0 of all else."""
+        parts, found = [], self.predictions(values, self.recordings)
+        for p, r, used, turned in zip(found, self.recordings, self.used, self.turned):
+            moving = velocities(r.times, p.positions)[used] if r.dynamic else np.zeros(
+                (int(used.sum()), 3))
+            parts += [self._aligned(moving).ravel() / self.noise, np.zeros(3 * int(turned.sum()))]
+        return np.concatenate([*parts, np.zeros(len(self._priors))])
 
     def _sensitivities(self, values: np.ndarray) -> list[tuple[Prediction, np.ndarray]]:
         """Return predictions, and how they move and turn with the parameters, (T, M, 6, n)."""
@@ -401,55 +413,24 @@ def _result(misfit: Misfit, found: Any, costs: list[float], iterations: int) -> 
     values, J = misfit.values(found.x), found.jac
     names, sizes = misfit.parameters.names, misfit.parameters.sizes
     n, priors = len(values), len([x for x in misfit.parameters.scalars if x.prior])
-    freedom = max(len(found.fun) - n, 1)
-    variance = float(found.fun @ found.fun) / freedom
-    spread = np.linalg.pinv(J.T @ J)
-    told = np.diag(spread @ J.T @ J) > 1.0 - 1e-6  # else the pseudoinverse leaves it out
-    error = np.where(told, np.sqrt(variance * np.diag(spread)), math.inf)
-    correlation = spread / np.maximum(np.sqrt(np.outer(np.diag(spread), np.diag(spread))), 1e-300)
+    told = uncertainty(J, found.fun, misfit.rows())
+    correlation = correlations(told.spread)
     singular = np.linalg.svd(J[:len(J) - priors], compute_uv=False)
     condition = float(singular[0] / singular[-1]) if singular[-1] > 0.0 else math.inf
-    wide = student.ppf(0.5 + 0.5 * CONFIDENCE, freedom)
     lower, upper = misfit.parameters.bounds
     near = 1e-3 * (upper - lower)
     intervals = [
-        Interval(names[j], float(values[j]), float(error[j] * sizes[j]),
-                 float(wide * error[j] * sizes[j]),
-                 bool(values[j] < lower[j] + near[j] or values[j] > upper[j] - near[j]))
+        Interval(
+            names[j], float(values[j]), float(told.error[j] * sizes[j]),
+            float(told.half[j] * sizes[j]), float(told.correlated[j] * sizes[j]),
+            bool(values[j] < lower[j] + near[j] or values[j] > upper[j] - near[j]))
         for j in range(n)]
-    return Result(values, intervals, correlation, condition,
-                  identifiability(names, correlation, error, condition), [], costs, iterations,
-                  misfit.exact, str(found.message))
-
-
-def identifiability(
-    names: Sequence[str], correlation: np.ndarray, error: np.ndarray, condition: float,
-) -> list[str]:
-    """
-    Return warnings about parameters that the data do not tell.
-
-    Parameters
-    ----------
-    names : (n,) sequence of str
-    correlation : (n, n) array
-    error : (n,) array
-        Standard errors, in the sizes of the parameters.
-    condition : float
-        Of the sensitivities.
-
-    """
-    said = []
-    if condition > ILL:
-        said.append(f'the data alone hardly tell all parameters: condition number {condition:.2g}')
-    for i in range(len(names)):
-        for j in range(i):
-            if abs(correlation[i, j]) > ALIKE:
-                said.append(f'{names[j]} and {names[i]} trade off: correlation '
-                            f'{correlation[i, j]:+.3f}')
-        if error[i] > UNSEEN:
-            said.append(f'{names[i]} is hardly told: its standard error is {error[i]:.2g} of its '
-                        'prior or range')
-    return said
+    warnings = identifiability(names, correlation, told.error, condition)
+    if any(r.dynamic for r in misfit.recordings):
+        late = lag(found.fun, J, misfit.velocity(values), misfit.rows())
+        warnings += [str(late)] if late.clear else []
+    return Result(values, intervals, correlation, condition, warnings, told.block, told.effective,
+                  [], costs, iterations, misfit.exact, str(found.message))
 
 
 def scores(

@@ -3,7 +3,7 @@ Parameters of a robot's file, or of a recording's map, that are fitted to record
 
 A parameter names the places that it changes by paths into the YAML document, with ``*`` for any
 key or element: ``rods.backbone.segments[*].material.young_modulus``, ``tendons.*.compliance``.
-Paths that begin with ``commands`` or ``measured`` are those of the map.
+Paths that begin with ``commands`` or ``measured``, and ``delay``, are those of the map.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..description.documents import build, document
 from ..description.robot import Robot
 
 GREATEST = 1e30  # of any number of a robot: more is a mistake, and its square may be infinite
-OF_MAP = ('commands', 'measured')  # keys of the map that parameters may change
+OF_MAP = ('commands', 'measured', 'delay')  # keys of the map that parameters may change
 NEUTRAL = {'add': 0.0, 'multiply': 1.0, 'rotate': 0.0}  # values that change nothing
 STEP = re.compile(r'\[(\d+|\*)\]|([^.\[\]]+)')
 WHOLE = re.compile(r'[^.\[\]]+(\.[^.\[\]]+|\[(\d+|\*)\])*')
@@ -37,7 +37,17 @@ def value(unit: str, **limits: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prior(Checked):
-    """What is known of a parameter before the fit: a normal distribution."""
+    """
+    What is known of a parameter before the fit: a normal distribution.
+
+    Parameters
+    ----------
+    mean : float
+        Its mean [the parameter's unit].
+    sigma : float
+        Its standard deviation [the parameter's unit].
+
+    """
 
     mean: float = value("the parameter's unit")
     sigma: float = value("the parameter's unit", least=1.0 / GREATEST)
@@ -64,11 +74,14 @@ class Parameter(Checked):
         'set': what is there becomes the value. 'add': it is added to what is there. 'multiply':
         what is there is multiplied by it, each number of a list. 'rotate': a pair (x, y) there is
         turned by it [rad].
-    lower, upper : float
-        Bounds of the value.
+    lower : float
+        Least value.
+    upper : float
+        Greatest value.
     start : float, optional
         Where the fit starts; what is there, 0, 1 or 0 if left out.
     prior : Prior, optional
+        What is known of it before the fit.
     share : str
         'all': one value for all places. 'none': each place has a value of its own.
 
@@ -155,7 +168,7 @@ class ParameterSet:
         for k, group in enumerate(sets):
             start = parameter.start
             if start is None:
-                start = (_found(self._document(group[0])[1], group[0])
+                start = (found(self._document(group[0])[1], group[0])
                          if parameter.change == 'set'
                          else NEUTRAL[parameter.change])
                 if not parameter.lower <= start <= parameter.upper:
@@ -166,7 +179,9 @@ class ParameterSet:
 
     def _check_fitted(self, parameter: Parameter, place: str) -> None:
         """Raise unless what is at a place can be fitted."""
-        there = _found(self._document(place)[1], place)
+        there = found(self._document(place)[1], place)
+        if place == 'delay' and self._channels['motion'] == 'static':
+            raise InvalidModel('paths', place, 'left out where recordings are static')
         if isinstance(there, int):
             raise InvalidModel('paths', place, f'that of a real number, not a whole one: {there}')
         if there is None and parameter.start is None:
@@ -174,13 +189,17 @@ class ParameterSet:
 
     def _document(self, path: str) -> tuple[type, Any]:
         """Return the document that a path is of, and its kind."""
-        of_map = re.split(r'[.\[]', path, maxsplit=1)[0] in OF_MAP
-        return (RecordingMap, self._channels) if of_map else (Robot, self._robot)
+        return (RecordingMap, self._channels) if of_map(path) else (Robot, self._robot)
 
     @property
     def names(self) -> list[str]:
         """Of the numbers."""
         return [x.name for x in self.scalars]
+
+    @property
+    def places(self) -> list[str]:
+        """All that is changed, without wildcards."""
+        return [place for x in self.scalars for place in x.places]
 
     @property
     def start(self) -> np.ndarray:
@@ -203,14 +222,18 @@ class ParameterSet:
         robot, channels = copy.deepcopy(self._robot), copy.deepcopy(self._channels)
         for scalar, value in zip(self.scalars, values, strict=True):
             for place in scalar.places:
-                of_map = self._document(place)[0] is RecordingMap
-                _change(channels if of_map else robot, place, scalar.change, float(value))
+                _change(channels if of_map(place) else robot, place, scalar.change, float(value))
         return robot, channels
 
     def at(self, values: Sequence[float] | np.ndarray) -> Fitted:
         """Return robot and map with these values (n,); raise `InvalidModel` if they are none."""
         robot, channels = self.documents(values)
         return Fitted(build(Robot, robot), build(RecordingMap, channels))
+
+
+def of_map(path: str) -> bool:
+    """Whether a path is one of the recordings' map, not of the robot."""
+    return re.split(r'[.\[]', path, maxsplit=1)[0] in OF_MAP
 
 
 # --- Documents -----------------------------------------------------------------------------------
@@ -232,7 +255,7 @@ def changeable(kind: type, whole: Any, path: str, change: str) -> list[str]:
         raise InvalidModel('', path, 'a path such as tendons.*.compliance')
     places = list(_expanded(whole, path))
     for place in places:
-        there = _found(whole, place)
+        there = found(whole, place)
         if there is None:
             _check_keys(kind, whole, place)
         _check_change(place, there, change)
@@ -265,26 +288,27 @@ def _check_change(place: str, there: Any, change: str) -> None:
         raise InvalidModel('', place, f'that of a number, not {excerpt(there)}')
 
 
-def _steps(path: str) -> list[str]:
+def steps(path: str) -> list[str]:
+    """Return the keys and indices of a path."""
     return [index or key for index, key in STEP.findall(path)]
 
 
 def _expanded(whole: Any, path: str) -> Iterator[str]:
     """Return the paths that one with wildcards stands for; raise if there are none."""
-    found = [('', whole)]
-    steps = _steps(path)
-    for k, step in enumerate(steps):
+    reached = [('', whole)]
+    way = steps(path)
+    for k, step in enumerate(way):
         deeper = []
-        for prefix, node in found:
-            if isinstance(node, Mapping) and step not in ('*', *node) and k < len(steps) - 1:
+        for prefix, node in reached:
+            if isinstance(node, Mapping) and step not in ('*', *node) and k < len(way) - 1:
                 raise UnknownName('', step, list(node))
             for key in _keys(node, step, path):
                 word = f'[{key}]' if isinstance(node, list) else f'.{key}' if prefix else key
                 deeper.append((f'{prefix}{word}', _inside(node, key)))
-        found = deeper
-    if not found:
+        reached = deeper
+    if not reached:
         raise InvalidModel('', path, 'a path to something that is in the file')
-    return (prefix for prefix, _ in found)
+    return (prefix for prefix, _ in reached)
 
 
 def _keys(node: Any, step: str, path: str) -> list[Any]:
@@ -312,16 +336,16 @@ def _inside(node: Any, key: Any) -> Any:
     return None if node is None else node.get(key) if isinstance(node, Mapping) else node[key]
 
 
-def _found(node: Any, path: str) -> Any:
+def found(node: Any, path: str) -> Any:
     """Return what is at a path, None if nothing."""
-    for step in _steps(path):
+    for step in steps(path):
         node = _inside(node, int(step) if isinstance(node, list) else step)
     return node
 
 
 def _change(node: Any, path: str, change: str, value: float) -> None:
     """Change what is at a path."""
-    *way, last = _steps(path)
+    *way, last = steps(path)
     for step in way:
         node = node[int(step)] if isinstance(node, list) else node.setdefault(step, {})
     key: Any = int(last) if isinstance(node, list) else last

@@ -13,6 +13,8 @@ to rounding (about nine digits), however nonlinear the robot is. The same holds 
 measured point or rotation, whose models with more and less of p stand at ``z +- dz/dp dp / 2``.
 Steps in time carry the history's sensitivity along: the tangent of the discrete motion.
 
+Measurements may come late (`delay` in the map), see :mod:`cosserat_ros.calibration.delay`.
+
 A rotation R changes by a rotation vector w seen from the parent frame, ``dR = hat(w) R``.
 
 What laws remember (dry friction) is a part of the past: the models with more and less of p have a
@@ -39,12 +41,14 @@ from ..description.robot import Robot
 from ..numerics.integrators import begin, Rule
 from ..rod.stations import Stations
 from ..simulation.simulator import Load, Simulator
+from .delay import delayed
 from .parameters import Fitted, ParameterSet
 
 PART = 1e-6     # of a parameter's size, by which it is changed for derivatives
 COARSE = 1e-4   # likewise, where whole predictions are differenced
 SMOOTH = 1e-9   # tolerance of steps, as strain: errors must not look like sensitivities
 GRADED = 40     # times as many steps in the first sample after a release
+BEYOND = 8      # samples after the last one that a delayed motion is interpolated with
 MOST_STEPS = 2_000_000  # in time, of a recording: more is a mistake in its times
 
 
@@ -122,8 +126,13 @@ class _Follower:
         self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]
 
     def tell(self, k: int) -> None:
-        """Give the commands of a sample, limits or not: what was measured has been done."""
-        self.sim.commands.update(zip(self._names, self._commands[k].tolist()))
+        """
+        Give the commands of a sample, limits or not: what was measured has been done.
+
+        After the last sample its commands hold.
+        """
+        told = self._commands[min(k, len(self._commands) - 1)]
+        self.sim.commands.update(zip(self._names, told.tolist()))
 
     def hold(self) -> None:
         """Let the wrenches act that hold the robot before a motion."""
@@ -134,18 +143,18 @@ class _Follower:
         """Let go."""
         self.sim.set_loads({})
 
-    def start(self) -> None:
-        """Begin to move, with the acceleration that the loads ask for."""
-        self.sim.equations().start()
+    def start(self) -> bool:
+        """Begin to move, with the acceleration that the loads ask for; return whether it can."""
+        return bool(self.sim.equations().start())
 
     def unbalance(
         self, z: np.ndarray, R: np.ndarray, z_t: np.ndarray | None = None,
         z_tt: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return what must be zero at z and its rates, with the platform's attitude R."""
+        """Return what must be zero at z and its rates, with turns counted from R."""
         sim, still = self.sim, np.zeros(z.size)
         rates = still if z_t is None else z_t, still if z_tt is None else z_tt
-        if sim.robot.legs or sim.robot.drives:
+        if sim.robot.legs or sim.robot.drives or sim.solver.free_turns.size:
             sim.stand(z, R)
             return sim.equations().residual(z, *rates)
         sim.solver.drive(sim.model.drives(sim.commands))
@@ -215,6 +224,7 @@ class _Shadow(NamedTuple):
     more: _Follower
     less: _Follower
     span: float
+    delay: float  # change of the map's delay with it
 
 
 class _Tangent:
@@ -363,6 +373,11 @@ def follow(
 
     `progress` is told how many samples are done. Raises `TooLong`.
     """
+    delay, count = fitted.channels.delay, len(recording)
+    slopes = np.array([shadow.delay for shadow in shadows])
+    shifted = bool(delay or slopes.any())
+    if shifted:
+        recording = _prolonged(recording, max(-delay, 0.0))
     _check_steps(recording, fitted.robot.time.step)
     model = _Follower(fitted, recording)
     wanted = len(shadows)
@@ -385,7 +400,7 @@ def follow(
             if wanted:
                 tangents.settle(held=True)
             model.release()
-            model.start()
+            solved[k] &= model.start()
             if wanted:
                 tangents.release()
         else:
@@ -393,8 +408,22 @@ def follow(
         poses[k] = model.poses()
         if wanted:
             jacobian[k] = tangents.points()
-        progress(k + 1)
-    return Prediction(poses, jacobian, solved, (time.perf_counter() - begun) / len(recording))
+        progress(min(k + 1, count))
+    if shifted:
+        poses, jacobian = delayed(recording.times, poses, jacobian, delay, slopes, count)
+    return Prediction(
+        poses, jacobian, solved[:count], (time.perf_counter() - begun) / len(recording))
+
+
+def _prolonged(recording: Recording, ahead: float) -> Recording:
+    """Return a recording that goes on with its last commands, for [s] and some samples."""
+    count, times = len(recording), recording.times
+    if count < 2:
+        return recording
+    gap = max(float(np.median(np.diff(times))), ahead / MOST_STEPS)
+    more = BEYOND + math.ceil(ahead / gap)
+    longer = recording.part(np.minimum(np.arange(count + more), count - 1))
+    return replace(longer, times=np.append(times, times[-1] + gap * np.arange(1, more + 1)))
 
 
 def _check_steps(recording: Recording, step: float) -> None:
@@ -434,20 +463,26 @@ def _shadow(parameters: ParameterSet, values: np.ndarray, j: int, recording: Rec
     lower, upper = parameters.bounds
     more[j] = min(values[j] + PART * parameters.sizes[j], upper[j])
     less[j] = max(values[j] - PART * parameters.sizes[j], lower[j])
-    return _Shadow(_Follower(parameters.at(more), recording),
-                   _Follower(parameters.at(less), recording), more[j] - less[j])
+    span = more[j] - less[j]
+    ends = parameters.at(more), parameters.at(less)
+    return _Shadow(_Follower(ends[0], recording), _Follower(ends[1], recording), span,
+                   (ends[0].channels.delay - ends[1].channels.delay) / span)
 
 
 def _check_differentiable(robot: Robot, dynamic: bool) -> None:
     """Raise unless the engine's tangent is that of all that the robot does."""
-    touches = any(rod.contact is not None for rod in robot.rods.values())
+    touching = [rod.contact for rod in robot.rods.values() if rod.contact is not None]
+    touches = touching or any(body.contact is not None for body in robot.bodies.values())
     if touches and any(x.friction > 0.0 for x in robot.obstacles.values()):
         raise NotDifferentiable('the robot touches obstacles with friction')
+    if any(contact.rods and contact.friction > 0.0 for contact in touching):
+        raise NotDifferentiable('rods touch each other with friction')
     if not dynamic:
         return
     for what, there in (
         ('a platform', robot.platform is not None),
         ('joints that are driven', bool(robot.drives)),
+        ('gaits', bool(robot.gaits)),
         ('actuators with a rate or a lag', any(
             a.rate is not None or getattr(a, 'supply_lag', 0.0) > 0.0
             for a in robot.actuators.values())),

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
-import io
 import math
 from pathlib import Path
-from typing import Any
-
-from ruamel.yaml import YAML
 
 from .. import __version__
+from ..comparison.maps import RecordingMap
 from ..comparison.recordings import Recording
-from ..description.documents import document
+from ..description.robot import Robot
 from .calibration import Calibration, Result, Score
-from .parameters import ParameterSet
+from .parameters import of_map, ParameterSet
+from .written import rewritten
 
 
 def robot_file(
-    parameters: ParameterSet, calibration: Calibration, result: Result,
+    source: Path, parameters: ParameterSet, calibration: Calibration, result: Result,
     recordings: Sequence[Recording],
 ) -> str:
     """
-    Return the text of the fitted robot's file: comments, and what `robot.load` takes as it is.
+    Return the text of the fitted robot's file: where its numbers come from, then the file.
 
     Parameters
     ----------
+    source : Path
+        The robot's file.
     parameters : ParameterSet
     calibration : Calibration
     result : Result
@@ -34,19 +34,21 @@ def robot_file(
         All that were used.
 
     """
-    robot = parameters.at(result.values).robot
-    return _commented(provenance(calibration, result, recordings)) + _yaml(
-        document(robot, defaults=False))
+    robot, _ = parameters.documents(result.values)
+    places = [place for place in parameters.places if not of_map(place)]
+    modes = [f'modes.{key}' for key in robot['modes']] if calibration.modes is not None else []
+    return _commented(provenance(calibration, result, recordings)) + rewritten(
+        source, Robot, robot, [*modes, *places])
 
 
 def map_file(
-    parameters: ParameterSet, calibration: Calibration, result: Result,
+    source: Path, parameters: ParameterSet, calibration: Calibration, result: Result,
     recordings: Sequence[Recording],
 ) -> str:
-    """Return the text of the map with the fitted scales and offsets, likewise."""
-    channels = parameters.at(result.values).channels
-    return _commented(provenance(calibration, result, recordings)) + _yaml(
-        document(channels, defaults=False))
+    """Return the text of the map with the fitted scales, offsets and delay, likewise."""
+    _, channels = parameters.documents(result.values)
+    return _commented(provenance(calibration, result, recordings)) + rewritten(
+        source, RecordingMap, channels, filter(of_map, parameters.places))
 
 
 def provenance(
@@ -60,9 +62,10 @@ def provenance(
         f'from {Path(calibration.robot).name}; {len(result.values)} parameters, '
         f'{result.iterations} iterations, {len(result.costs)} starts, sensitivities '
         + ('exact' if result.exact else 'by differences'),
-        'values with their 95 % confidence intervals, if what is left were white noise:',
-        *(f'  {x.name} = {x.value:.6g} +- {x.half:.2g}' + (' (at its bound)' if x.at_bound else '')
-          for x in result.intervals),
+        'values with 95 % confidence intervals: if residuals are white noise, and if they are',
+        f'correlated (blocks of {result.block} samples; {result.effective:.3g} seem independent):',
+        *(f'  {x.name} = {x.value:.6g} +- {x.half:.2g}, +- {x.correlated:.2g}'
+          + (' (at its bound)' if x.at_bound else '') for x in result.intervals),
         'errors [mm]:', *(f'  {line}' for line in score_lines(calibration, result.scores))]
     return lines + [f'warning: {w}' for w in result.warnings]
 
@@ -95,10 +98,3 @@ def _angles(score: Score) -> str:
 def _commented(lines: Sequence[str]) -> str:
     return ''.join(f'# {line}\n' for line in lines)
 
-
-def _yaml(node: Any) -> str:
-    stream, yaml = io.StringIO(), YAML()
-    yaml.default_flow_style = None
-    yaml.width = 95
-    yaml.dump(node, stream)
-    return stream.getvalue()

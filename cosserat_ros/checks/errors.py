@@ -2,7 +2,7 @@
 Errors of the library: what is wrong, where, and what is allowed.
 
 Bad input raises one of these. A solver that does not converge raises nothing: it returns a
-status with a reason.
+status with a reason. Functions that solve many times on the way to a result raise `NotConverged`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class _Excerpt(reprlib.Repr):
 
 excerpt = _Excerpt().repr
 COMPARED = 100  # characters of an unknown name, by which the nearest is found: it is slow
+NEAR = 0.6  # ratio of `difflib`, from which a known name may have been meant: a slip or two
 
 
 class CosseratError(Exception):
@@ -73,13 +74,17 @@ class SingularState(CosseratError):
     """A state of a robot about which it has no linear model."""
 
 
+class NotConverged(CosseratError):
+    """An equilibrium or a step on the way to a result that does not converge."""
+
+
 class UnknownName(InvalidModel):
     """A name that is not among those known: a misspelt key, a rod that is not there."""
 
     def __init__(self, field: str, value: Any, known: list[str]) -> None:
         super().__init__(field, value, f'one of: {", ".join(known) or "(none there)"}')
         self.args = (field, value, known)
-        near = difflib.get_close_matches(str(value)[:COMPARED], known, n=1, cutoff=0.0)
+        near = difflib.get_close_matches(str(value)[:COMPARED], known, n=1, cutoff=NEAR)
         self.hint = f'; the nearest is {near[0]!r}' if near else ''
 
     def __str__(self) -> str:

@@ -141,6 +141,28 @@ def mapping(kind: type, allowed: str, *, least: int = 0) -> Any:
     return field(default_factory=default_factory, metadata={'check': check})
 
 
+def named_numbers(allowed: str) -> Any:
+    """Make a read-only field for a mapping from names to finite numbers."""
+    def check(name: str, value: Any) -> Mapping[str, float]:
+        if not isinstance(value, Mapping):
+            raise InvalidModel(name, value, allowed)
+        return MappingProxyType(
+            {key: check_number(f'{name}.{key}', item) for key, item in value.items()})
+    return field(default_factory=dict, metadata={'check': check})
+
+
+def listed(kind: type, allowed: str) -> Any:
+    """Make a field for a list of things of a `kind`, empty if left out."""
+    def check(name: str, value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise InvalidModel(name, value, allowed)
+        for i, item in enumerate(value):
+            if not isinstance(item, kind):
+                raise InvalidModel(f'{name}[{i}]', item, allowed)
+        return tuple(value)
+    return field(default=(), metadata={'check': check})
+
+
 # --- Checks -------------------------------------------------------------------------------------
 
 def check_number(

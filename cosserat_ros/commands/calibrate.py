@@ -1,4 +1,4 @@
-"""The command `calibrate`: fit a robot to recordings, and write it as a new file."""
+"""Fit parameters of a robot to recordings, and write the robot as a new file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import sys
 
 from ..calibration.calibration import fit, load, Misfit, scores
-from ..calibration.parameters import ParameterSet
+from ..calibration.parameters import of_map, ParameterSet
 from ..calibration.provenance import map_file, provenance, robot_file
 from ..calibration.scale_out import Store, workers
 from ..comparison.maps import load_map
@@ -22,21 +22,21 @@ from .progress import Progress
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(prog='cosserat calibrate', description=__doc__)
-    parser.add_argument('calibration', type=Path, help='YAML file: what is fitted to what')
+    parser.add_argument('calibration', type=Path,
+                        help='YAML file: robot, recordings and parameters to fit')
     parser.add_argument('--data', type=Path, help='folder of the recordings; that of the file '
                         'if not given')
     parser.add_argument('--output', type=Path, default=Path('calibrated.yaml'),
                         help="the new robot's file (default: %(default)s); where the map was "
                         'fitted too, it is written beside it, as <name>_map.yaml')
     add_workers(parser)
-    parser.add_argument('--resume', type=Path, help='file of finished starts, which are not done '
-                        'again')
+    parser.add_argument('--resume', type=Path, help='file of finished starts, which are skipped')
     given = parser.parse_args(arguments)
     return exit_code(
         'calibrate', lambda: calibrate(
             given.calibration, given.data or given.calibration.parent, given.output,
             given.processes, given.cluster, given.resume),
-        f'finished starts are in {given.resume}, the same command goes on from there'
+        f'finished starts are in {given.resume}; the same command continues from there'
         if given.resume else 'nothing was written')
 
 
@@ -69,12 +69,12 @@ def calibrate(
             *scores(misfit, result.values, train, length, 'train', calibration.hold_out),
             *scores(misfit, result.values, validate, length, 'validate')])
     print('\n'.join(provenance(calibration, result, [*train, *validate])))
-    output.write_text(robot_file(parameters, calibration, result, [*train, *validate]))
+    told = parameters, calibration, result, [*train, *validate]
+    output.write_text(robot_file(path.parent / calibration.robot, *told))
     print(f'wrote {output}')
-    if any(place.split('.')[0] in ('commands', 'measured')
-           for x in parameters.scalars for place in x.places):
+    if any(map(of_map, parameters.places)):
         beside = output.with_name(f'{output.stem}_map.yaml')
-        beside.write_text(map_file(parameters, calibration, result, [*train, *validate]))
+        beside.write_text(map_file(path.parent / calibration.map, *told))
         print(f'wrote {beside}')
     return 0
 

@@ -21,7 +21,7 @@ class Stopped(BaseException):
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
     """Let a command line say who works, see `scale_out.workers`."""
-    parser.add_argument('--processes', type=int, help='how many work at once; all cores if not '
+    parser.add_argument('--processes', type=int, help='number of processes; all cores if not '
                         'given')
     parser.add_argument('--cluster', help='address of a Dask scheduler, instead of processes')
 

@@ -1,4 +1,4 @@
-"""The command `compare`: how far a simulated robot is from recordings of the real one."""
+"""Compare a simulated robot with recordings of the real one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 import sys
 
+import numpy as np
+
+from ..calibration.delay import Lag, lag, velocities
+from ..calibration.intervals import Rows
 from ..calibration.parameters import Fitted
 from ..calibration.prediction import follow, Prediction
 from ..checks.errors import CosseratError
@@ -15,7 +19,7 @@ from ..comparison.recordings import read, Recording
 from ..description.robot import load
 from .command import exit_code
 from .progress import Progress
-from .report import ALIGNMENTS, line_up, prepare, table, write
+from .report import ALIGNMENTS, Compared, line_up, prepare, table, write
 
 
 class Unsolved(CosseratError):
@@ -50,6 +54,9 @@ def compare(given: argparse.Namespace) -> int:
     widths = [max(map(len, column)) for column in zip(*lines)]
     for line in lines:
         print('  '.join(f'{cell:<{width}}' for cell, width in zip(line, widths)).rstrip())
+    for c in compared:
+        if c.recording.dynamic and (late := _lag(c)).clear:
+            print(f'{c.recording.name}: {late}')
     if given.output is not None:
         page = write(given.output, f'{robot.name}: simulated and real', compared, length)
         print(f'wrote {page}')
@@ -57,6 +64,14 @@ def compare(given: argparse.Namespace) -> int:
     if unsolved:
         raise Unsolved(f'no sample could be solved of {", ".join(unsolved)}')
     return 0
+
+
+def _lag(c: Compared) -> Lag:
+    """Return by how much a recording seems to come later than its map says."""
+    moving = velocities(c.recording.times, c.simulated)[c.used].ravel()
+    left = (c.simulated - c.real)[c.used].ravel()
+    rows = Rows(np.repeat(np.nonzero(c.used)[0], 3), np.zeros(1, dtype=int))
+    return lag(left, np.zeros((left.size, 0)), moving, rows)
 
 
 def _followed(fitted: Fitted, recording: Recording) -> Prediction:

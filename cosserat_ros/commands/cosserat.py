@@ -35,16 +35,17 @@ SUBCOMMANDS = {
     'compare': Subcommand('commands.compare', 'main', 'compare a robot with recordings'),
     'calibrate': Subcommand('commands.calibrate', 'main', 'fit a robot to recordings'),
     'sweep': Subcommand('commands.sweep', 'main', 'run a study over parameters'),
+    'urdf': Subcommand('commands.urdf', 'main', 'print a robot as URDF'),
     'simulate': Subcommand('nodes.simulator', 'main', 'start the simulator node'),
     'view': Subcommand('nodes.viewer', 'main', 'start the viewer node, a web page'),
-    'follow': Subcommand('nodes.path_follower', 'main', 'lead the tip along a path'),
+    'follow': Subcommand('nodes.path_follower', 'main', 'move the tip along a path'),
     'comparator': Subcommand('nodes.comparator', 'main', 'compare with a real robot, live'),
     'record': Subcommand('nodes.recorder', 'main', 'record a robot into a bag'),
     'statics': Subcommand('nodes.statics', 'main', 'equilibrium of a running robot'),
     'inverse-statics': Subcommand(
         'nodes.inverse_statics', 'main', 'actuation that brings the tip to a place'),
     'topics': Subcommand('nodes.common.graph', 'topics', 'list topics'),
-    'echo': Subcommand('nodes.common.graph', 'echo', 'print what comes on a topic'),
+    'echo': Subcommand('nodes.common.graph', 'echo', 'print the messages of a topic'),
     'pub': Subcommand('nodes.common.graph', 'publish', 'publish on a topic'),
     'call': Subcommand('nodes.common.graph', 'call', 'call a service'),
     'params': Subcommand('nodes.common.graph', 'parameters', 'show or set parameters'),
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = SUBCOMMANDS[name]
     package = __package__.rpartition('.')[0]
     if chosen.needs_ros and not (find_spec('rclpy') and find_spec(f'{package}.msg')):
-        print(f'cosserat: {name} talks to a running robot and needs ROS 2, which is not here: '
+        print(f'cosserat: {name} talks to a running robot and needs ROS 2, which was not found: '
               'source a ROS 2 workspace, or .environment/setup.bash after make demo',
               file=sys.stderr)
         return 1
@@ -115,4 +116,4 @@ def usage() -> str:
         'usage: cosserat SUBCOMMAND ...', '', 'Simulation and control of continuum robots.', '',
         'without ROS:', *lines(False), '',
         'with ROS 2, for a running robot (options of nodes: --ros-args -p name:=value):',
-        *lines(True), '', 'cosserat SUBCOMMAND --help tells more.'])
+        *lines(True), '', 'Help on a subcommand: cosserat SUBCOMMAND --help'])

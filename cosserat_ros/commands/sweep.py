@@ -1,9 +1,9 @@
 """
-The command `sweep`: equilibria of a robot over parameters and commands.
+Compute equilibria of a robot over parameters and commands.
 
 A grid for a parameter study, random commands for the reach of a robot, random parameters for a
-Monte Carlo study of tolerances. Results go to a file of JSON lines; a sweep that was stopped goes
-on where it ended.
+Monte Carlo study of tolerances. Results go to a file of JSON lines; a sweep that was stopped
+continues where it ended.
 """
 
 from __future__ import annotations
@@ -42,11 +42,17 @@ class Variation(Checked):
     of : str
         The name of an actuator, for its command, or a path into the robot's file.
     change : str
-        See `parameters.Parameter`; commands are set.
+        What the value does, as in a calibration's parameters; commands are always set.
     values : list of float, optional
         A grid is made of all values of all variations that have some.
-    lower, upper, mean, sigma : float, optional
-        Two of them, for a random value of each sample.
+    lower : float, optional
+        Least random value; with `upper`.
+    upper : float, optional
+        Greatest random value.
+    mean : float, optional
+        Mean of normally distributed values; with `sigma`.
+    sigma : float, optional
+        Their standard deviation.
 
     """
 
@@ -78,9 +84,11 @@ class Sweep(Checked):
     robot : str
         File of the robot, seen from this file.
     vary : mapping of str to Variation
+        What is varied, by names of your own.
     samples : int
         Random ones, for each point of the grid; 1 where nothing is random.
     seed : int
+        Seed of the random values.
 
     """
 
@@ -182,14 +190,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog='cosserat sweep', description=__doc__)
     parser.add_argument('sweep', type=Path, help='YAML file: what is varied')
     parser.add_argument('--output', type=Path, default=Path('sweep.jsonl'),
-                        help='file of results (default: %(default)s); what is in it is not done '
-                        'again')
+                        help='file of results (default: %(default)s); samples in it are not '
+                        'computed again')
     add_workers(parser)
     given = parser.parse_args(arguments)
     return exit_code(
         'sweep', lambda: told(
             sweep(given.sweep, given.output, given.processes, given.cluster), given.output),
-        f'what is done is in {given.output}, the same command goes on from there')
+        f'finished samples are in {given.output}; the same command continues from there')
 
 
 def told(results: Sequence[Mapping[str, Any]], output: Path) -> int:
@@ -197,9 +205,9 @@ def told(results: Sequence[Mapping[str, Any]], output: Path) -> int:
     solved = [r['position'] for r in results if r['converged']]
     refused = [r['message'] for r in results if 'position' not in r]
     print(f'{len(results)} samples, {len(results) - len(solved) - len(refused)} without '
-          f'equilibrium, {len(refused)} refused, in {output}')
+          f'equilibrium, {len(refused)} rejected, in {output}')
     if refused:
-        print(f'the first that was refused: {refused[0]}')
+        print(f'the first that was rejected: {refused[0]}')
     if solved:
         low, high = np.min(solved, axis=0), np.max(solved, axis=0)
         for k, axis in enumerate('xyz'):

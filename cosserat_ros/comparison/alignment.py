@@ -256,7 +256,7 @@ def estimate_delay(
     pairs = [(a, b) for a, b in zip(real, simulated) if len(a.times) and len(b.times) > 1]
     given = sum(len(a.times) for a, _ in pairs)
     if given < FEWEST:
-        raise CannotAlign(f'a delay is told from at least {FEWEST} samples, got {given}')
+        raise CannotAlign(f'a delay needs at least {FEWEST} samples, got {given}')
     step = max(float(np.median(np.concatenate([np.diff(b.times) for _, b in pairs]))),
                2.0 * most / COARSEST)
     # All delays are judged by the same samples, or those that leave out the worst would win.
@@ -264,7 +264,7 @@ def estimate_delay(
                        b.times[-1] + around - most - 2.0 * step), b) for a, b in pairs]
     count = sum(len(a.times) for a, _ in pairs)
     if count < max(FEWEST, ENOUGH * given):
-        raise CannotAlign('the two recordings do not overlap in time by enough')
+        raise CannotAlign('the two recordings do not overlap enough in time')
 
     def misfits(delays: np.ndarray) -> tuple[np.ndarray, int]:
         """Return mean squares (K,) [m^2] over the samples that all delays share, and how many."""
@@ -282,7 +282,7 @@ def estimate_delay(
         (before, middle, after), n = misfits(delay + step * np.array([-1.0, 0.0, 1.0]))
         bend = before - 2.0 * middle + after
         if n < FEWEST or not bend > 1e-12 * middle:
-            raise CannotAlign('the motion does not tell a delay: the robot hardly moved')
+            raise CannotAlign('the motion does not determine the delay: the robot hardly moved')
         delay += step * float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0))
     if abs(delay - around) > most:
         raise CannotAlign(f'nothing alike within {most:g} s of {around:g} s: it is another delay, '
@@ -291,8 +291,8 @@ def estimate_delay(
     least = max(middle, 0.0)
     uncertainty = math.sqrt(2.0 * least / (3.0 * n * curvature))
     if uncertainty > VAGUEST * most:
-        raise CannotAlign(f'the motion tells the delay only to {uncertainty:.2g} s: the robot '
-                          'hardly moved, or it is another motion')
+        raise CannotAlign(f'the motion determines the delay only to {uncertainty:.2g} s: the '
+                          'robot hardly moved, or the motions differ')
     return Delay(float(delay), uncertainty, math.sqrt(least), n)
 
 
@@ -374,7 +374,7 @@ def align_points(source: ArrayLike, target: ArrayLike, *, with_scale: bool = Fal
     if x.shape != y.shape:
         raise InvalidModel('target', y.shape, f'as many points as source, {len(x)}')
     if len(x) < 3:
-        raise CannotAlign(f'a rotation is told by at least 3 points, got {len(x)}')
+        raise CannotAlign(f'a rotation needs at least 3 points, got {len(x)}')
     middle_x, middle_y = x.mean(axis=0), y.mean(axis=0)
     x, y = x - middle_x, y - middle_y
     rotation, strength = _best_rotation(x, y)
@@ -385,7 +385,7 @@ def align_points(source: ArrayLike, target: ArrayLike, *, with_scale: bool = Fal
                 f'the points of {name} are all {"on one line" if width[0] > 0.0 else "the same"}: '
                 'a rotation about it would change nothing')
     if not strength[1] + strength[2] > THINNEST ** 2 * strength[0]:
-        raise CannotAlign('the two sets of points do not tell a rotation: they are not alike')
+        raise CannotAlign('the two sets of points differ too much to determine a rotation')
     scale = float(strength.sum() / np.sum(x * x)) if with_scale else 1.0
     if not scale > 0.0:
         raise CannotAlign('the two sets of points are not alike: no scale fits')

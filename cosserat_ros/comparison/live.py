@@ -306,8 +306,8 @@ class LiveComparison:
             return False
         if found.uncertainty > VAGUEST:
             self.placement_fault = (
-                f'the motion tells the rotation only to {found.uncertainty:.2g} rad: the robot '
-                'hardly moved, or it is another motion')
+                f'the motion determines the rotation only to {found.uncertainty:.2g} rad: the '
+                'robot hardly moved, or the motions differ')
             return False
         self.placement, self.placement_fault = found, ''
         delay_settled = self.delay is not None or not self.settings.find_delay

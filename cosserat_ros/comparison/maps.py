@@ -30,6 +30,7 @@ from ..description.robot import Robot
 
 Column = Union[str, int]
 DELIMITERS = {'comma': ',', 'semicolon': ';', 'tab': '\t', 'space': ' '}
+LONGEST_DELAY = 100.0  # [s] of measurements: more is a mistake
 FIELDS = ('position', 'velocity', 'effort')  # of a JointState
 
 
@@ -69,7 +70,17 @@ def check_flag(name: str, value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Clock(Checked):
-    """The column of times, and their unit [s]."""
+    """
+    The column of times.
+
+    Parameters
+    ----------
+    column : str or int
+        Its name or number, from 0.
+    scale : float
+        Their unit [s].
+
+    """
 
     column: Column = field(metadata={'check': check_column})
     scale: float = number('s', default=1.0, above=0.0)
@@ -83,15 +94,20 @@ class CommandChannel(Checked):
     Parameters
     ----------
     column : str or int, optional
-        Of a table.
+        Column of a table.
     topic : str, optional
-        Of a bag: a Float64MultiArray with `element`, or a JointState with `joint` and `field`.
+        Topic of a bag: a Float64MultiArray with `element`, or a JointState with `joint` and
+        `field`.
     element : int, optional
-        Which number of the array, from 0.
-    joint, field : str, optional
-        Whose command, by the actuator's own name if left out; 'position', 'velocity' or 'effort'.
-    scale, offset : float
-        To the unit of the command; a negative scale turns the sign.
+        Index of the number in the array, from 0.
+    joint : str, optional
+        Name in the JointState; the actuator's own name if left out.
+    field : str
+        Field of the JointState.
+    scale : float
+        Factor to the unit of the command; a negative one changes the sign.
+    offset : float
+        Added to the scaled value.
     mode : str, optional
         What the value commands, if it is not what the robot's description says.
 
@@ -124,24 +140,24 @@ class MeasuredChannel(Checked):
     quaternion : list, optional
         Rotation in a table: columns x, y, z and w of a quaternion of any length.
     topic : str, optional
-        Of a bag: PoseStamped, PointStamped or TransformStamped, or with `element` a PoseArray, or
-        with `frame` a TFMessage.
+        Topic of a bag: PoseStamped, PointStamped or TransformStamped, or with `element` a
+        PoseArray, or with `frame` a TFMessage.
     element : int, optional
-        Which pose of the array, from 0.
+        Index of the pose in the array, from 0.
     frame : str, optional
         The child frame of the transform.
     rotation : bool
-        Of a bag: whether the rotation of the pose or transform is measured too.
+        Bags only: whether the rotation of the pose or transform is measured too.
     scale : float
-        To metres.
+        Factor to metres.
     rod : str, optional
-        On which rod the point is; may be left out where there is only one.
+        Name of the rod that the point is on; may be left out where there is only one.
     at : float, optional
         Its arc length [m]. Without it, the point is the robot's tip frame.
     offset : (3,) tuple
-        Of the point, seen from the rod's body frame there, or from the tip frame [m].
+        Offset of the point, seen from the rod's body frame there, or from the tip frame [m].
     roll_pitch_yaw : (3,) tuple
-        Of the marker whose rotation is measured, seen from the same frame: fixed axes, as in
+        Rotation of the measured marker, seen from the same frame: fixed axes, as in
         URDF [rad].
 
     """
@@ -185,8 +201,15 @@ class Held(Checked):
     """
     A wrench that held the robot in equilibrium, and that is gone from the first sample on.
 
-    `wrench` is force and moment along base_link [N, N m]; `rod` and `at` [m] tell where, the
-    rod's end if left out.
+    Parameters
+    ----------
+    wrench : (6,) tuple
+        Force and moment, along the axes of base_link [N, N m].
+    rod : str, optional
+        Name of the rod; may be left out where there is only one.
+    at : float, optional
+        Arc length where it acts; the rod's end if left out [m].
+
     """
 
     wrench: tuple[float, ...] = vector('N, N m', size=6)
@@ -205,21 +228,25 @@ class RecordingMap(Checked):
         'static': each sample is an equilibrium, in the order in which they were reached.
         'dynamic': a motion in time, from an equilibrium at the first sample.
     commands : mapping of str to CommandChannel
-        By actuator; one that is not named stays at rest.
+        Commands by actuator; one that is not named stays at rest.
     measured : mapping of str to MeasuredChannel
-        By any name; positions and rotations seen from the parent frame of base_link.
+        Measured points, by any name; their positions and rotations are seen from the parent frame
+        of base_link.
     time : Clock, optional
-        Of a table; without it samples are a second apart, and static.
+        Column of times of a table; without it samples are one second apart, and static.
     group : str or int, optional
         Column of a table that names the group of a sample.
     delimiter : str
-        Of a table: 'comma', 'semicolon', 'tab' or 'space' (any number of blanks).
+        Separator in a table: 'comma', 'semicolon', 'tab' or 'space' (any number of blanks).
     header : bool
         Whether a row of the table names the columns.
     skip : int
         Rows before that.
     held : mapping of str to Held
         What holds a robot until a dynamic recording begins.
+    delay : float
+        How much later than commands measurements are stamped: a sample at t shows the robot as it
+        was at t - delay [s]. Only in a dynamic recording.
 
     """
 
@@ -232,6 +259,7 @@ class RecordingMap(Checked):
     header: bool = field(default=True, metadata={'check': check_flag})
     skip: int = integer(least=0, most=1_000_000, default=0)
     held: Mapping[str, Held] = mapping(Held, 'wrenches')
+    delay: float = number('s', default=0.0, least=-LONGEST_DELAY, most=LONGEST_DELAY)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,6 +274,8 @@ class RecordingMap(Checked):
             raise InvalidModel('time', None, 'given for a dynamic recording')
         if self.motion == 'static' and self.held:
             raise InvalidModel('held', dict(self.held), 'left out in a static recording')
+        if self.motion == 'static' and self.delay:
+            raise InvalidModel('delay', self.delay, 'left out in a static recording')
 
     @property
     def of_table(self) -> bool:

@@ -26,7 +26,7 @@ class Summary(NamedTuple):
     mean: float            # mean distance [m]
     largest: float         # greatest distance [m]
     percent: float         # rmse as a part of the robot's length [%]
-    offset: np.ndarray     # mean of simulated less real, (3,) [m]
+    offset: np.ndarray     # mean of simulated minus real, (3,) [m]
     rmse_without_offset: float     # rmse once that offset is taken away [m]
     largest_without_offset: float  # likewise [m]
     samples: int
@@ -165,7 +165,7 @@ class RunningError:
 
 
 def _difference(simulated: ArrayLike, real: ArrayLike) -> np.ndarray:
-    """Return simulated less real positions (..., 3) [m], if they are such."""
+    """Return simulated minus real positions (..., 3) [m], if they are such."""
     arrays = []
     for name, value in (('simulated', simulated), ('real', real)):
         array = np.asarray(value, dtype=float)

@@ -36,9 +36,21 @@ class Counts(NamedTuple):
     """How many samples a recording has, and what was wrong with others."""
 
     taken: int
-    skipped: int   # a time or a command was missing or not a finite number
+    skipped: int   # for the reasons of `Recording.skipped`
     unseen: int    # of all measured points, that were not seen
     unturned: int  # of all measured rotations, that were missing or zero
+
+
+class Skipped(NamedTuple):
+    """Samples that were not taken, all for one reason."""
+
+    reason: str
+    rows: int   # how many
+    first: int  # number of the first, from 1, without header and skipped rows
+
+    def __str__(self) -> str:
+        where = f'row {self.first}' if self.rows == 1 else f'the first is row {self.first}'
+        return f'{self.rows} {self.reason}, {where}'
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,8 @@ class Recording:
     groups : tuple of str
         Of each sample.
     counts : Counts
+    skipped : tuple of Skipped
+        Why rows were left out.
 
     """
 
@@ -85,6 +99,7 @@ class Recording:
     turned: np.ndarray
     groups: tuple[str, ...]
     counts: Counts
+    skipped: tuple[Skipped, ...] = ()
 
     def __len__(self) -> int:
         return len(self.times)
@@ -108,7 +123,8 @@ class Recording:
         """How much there is of it, and what is missing, in words."""
         counts = self.counts
         turns = f', {counts.unturned} rotations not seen' if self.has_rotations else ''
-        return (f'{len(self)} samples, {counts.skipped} rows skipped, '
+        why = f' ({"; ".join(map(str, self.skipped))})' if self.skipped else ''
+        return (f'{len(self)} samples, {counts.skipped} rows skipped{why}, '
                 f'{counts.unseen} points not seen{turns}')
 
     def part(self, chosen: np.ndarray | slice) -> Recording:
@@ -118,7 +134,7 @@ class Recording:
             self, times=self.times[kept] - self.times[kept[0]], values=self.values[kept],
             positions=self.positions[kept], seen=self.seen[kept],
             rotations=self.rotations[kept], turned=self.turned[kept],
-            groups=tuple(self.groups[k] for k in kept),
+            groups=tuple(self.groups[k] for k in kept), skipped=(),
             counts=_counts(self.channels, self.seen[kept], self.turned[kept], 0))
 
 
@@ -271,15 +287,25 @@ def assemble(
     if quaternions is None:
         quaternions = np.full((*positions.shape[:2], 4), np.nan)
     with np.errstate(over='ignore', invalid='ignore'):
-        told = _commands(values, channels)
-        good = (np.abs(times) <= LATEST) & np.isfinite(told).all(axis=1)
+        told = np.isfinite(_commands(values, channels))
+        timed = np.abs(times) <= LATEST
         seen = (np.abs(positions) <= FARTHEST).all(axis=2)
+    good = timed & told.all(axis=1)
+    skipped = [('without a time', ~timed)]
+    skipped += [
+        (f'without a command for {actuator}', timed & told[:, :j].all(axis=1) & ~told[:, j])
+        for j, actuator in enumerate(channels.commands)]
     if channels.motion == 'dynamic':
         latest = np.maximum.accumulate(np.where(good, times, -np.inf))
-        good[1:] &= latest[1:] > latest[:-1]
+        late = np.append(True, latest[1:] > latest[:-1])
+        skipped.append(('not later than a row before', good & ~late))
+        good &= late
+    why = tuple(Skipped(reason, int(rows.sum()), int(rows.argmax()) + 1)
+                for reason, rows in skipped if rows.any())
     if not good.any() or not seen[good].any():
-        raise InvalidRecording(
-            f'{name}: no sample has finite times, commands and a measured point')
+        reasons = [*map(str, why), f'{int(good.sum())} without a measured point']
+        raise InvalidRecording(f'{name}: no sample has finite times, commands and a measured '
+                               f'point: {"; ".join(reasons)}')
     kept = np.flatnonzero(good)
     seen = seen[kept]
     rotations, turned = _rotations(quaternions[kept])
@@ -287,7 +313,7 @@ def assemble(
         name, digest, channels, times[kept] - times[kept[0]], values[kept],
         np.where(seen[:, :, None], positions[kept], 0.0), seen, rotations, turned,
         tuple(groups[k] for k in kept.tolist()),
-        _counts(channels, seen, turned, len(times) - len(kept)))
+        _counts(channels, seen, turned, len(times) - len(kept)), why)
 
 
 def _rotations(quaternions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

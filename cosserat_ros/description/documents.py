@@ -8,7 +8,7 @@ and missing keys, wrong kinds of node, and the line of the file where the troubl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, MISSING
 import itertools
 from pathlib import Path
@@ -39,7 +39,7 @@ class InvalidDescription(CosseratError):
     """A description file that cannot be used; the message names file, line and reason."""
 
 
-def load(path: str | Path, kind: type) -> Any:
+def load(path: str | Path, kind: type, check: Callable[[Any], None] | None = None) -> Any:
     """
     Read a YAML file into a dataclass.
 
@@ -49,6 +49,8 @@ def load(path: str | Path, kind: type) -> Any:
         The file.
     kind : type
         Dataclass of the document.
+    check : callable, optional
+        Of what is read: may raise `InvalidModel` too.
 
     Raises
     ------
@@ -58,10 +60,32 @@ def load(path: str | Path, kind: type) -> Any:
     """
     document = parse(Path(path))
     try:
-        return build(kind, document)
+        read = build(kind, document)
+        if check is not None:
+            check(read)
+        return read
     except InvalidModel as error:
-        line = _line_of(document, error.field)
-        raise InvalidDescription(f'{path}:{line}: {error}') from None
+        raise located(path, document, error) from None
+
+
+def located(path: str | Path, document: Any, error: InvalidModel) -> InvalidDescription:
+    """
+    Return what is wrong with a document, with the line where that is.
+
+    An error may name parts instead of a path, as "loop through a, b": then it is where the first
+    of them is described.
+    """
+    field = error.field
+    if not any(_word(key) == re.split(r'[.\[]', field)[0] for key in document):
+        named = (f'{key}.{name}' for name in re.findall(r'\w+', field)
+                 for key, part in document.items() if isinstance(part, Mapping) and name in part)
+        field = next(named, '')
+    return InvalidDescription(f'{path}:{_line_of(document, field)}: {error}')
+
+
+def line_of(path: str | Path, field: str) -> int:
+    """Return the line of a YAML file, from 1, of the deepest node on the path of a field."""
+    return _line_of(parse(Path(path)), field)
 
 
 def parse(path: Path) -> Any:

@@ -61,8 +61,10 @@ class JointLimits(Checked):
 
     Parameters
     ----------
-    lower, upper : float, optional
-        Of its position.
+    lower : float, optional
+        Least position.
+    upper : float, optional
+        Greatest position.
     velocity : float, optional
         Greatest rate at which a drive moves it, either way.
     effort : float, optional
@@ -99,12 +101,14 @@ class Coordinate(Checked):
         'none' for a passive one.
     position : float
         Where it is at the start, and where a drive is at rest.
-    stiffness, damping : float
-        Of a spring and a damper along it, N/m and N s/m, or N m/rad and N m s/rad.
+    stiffness : float
+        Stiffness of a spring along or about it.
+    damping : float
+        Damping along or about it.
     rest : float
         Position at which the spring does not push.
     limits : JointLimits
-        Of its motion.
+        Limits of its motion.
 
     """
 
@@ -131,16 +135,16 @@ class RodJoint(Coordinate):
     Parameters
     ----------
     kind : str
-        Which motions it allows.
+        Kind of joint: the motions that it allows.
     axis : (3,) tuple
-        Of turning or sliding, or the normal of the plane, seen from where the joint is; kept as a
+        Axis of rotation or sliding, or the normal of the plane, seen from the joint; kept as a
         unit vector.
     second_axis : (3,) tuple, optional
-        Of a universal joint's second turn, or the line that lies on the plane.
+        Second axis of a universal joint, or the line that lies on the plane.
     pitch : float, optional
-        Of a screw, sliding per turn [m/rad].
+        Translation of a screw per angle [m/rad].
     coordinates : mapping of str to Coordinate
-        Of a joint that has several, by name; those left out are free.
+        Coordinates of a joint that has several, by name; those left out are free.
 
     """
 
@@ -211,12 +215,18 @@ class Joint(RodJoint):
 
     Parameters
     ----------
-    parent, child : str
-        Names of bodies, or base_link for the parent.
-    frame, child_frame : str, optional
-        Frames of these bodies that poses are seen from; those of the bodies if left out.
-    pose, child_pose : Pose
-        Where the joint is on each of them.
+    parent : str
+        Name of the body that it begins on, or base_link.
+    child : str
+        Name of the body that it ends on.
+    frame : str, optional
+        Frame of the parent that `pose` is seen from; the body's own if left out.
+    child_frame : str, optional
+        Frame of the child that `child_pose` is seen from; the body's own if left out.
+    pose : Pose
+        Where the joint is on the parent.
+    child_pose : Pose
+        Where the joint is on the child.
 
     """
 
@@ -235,14 +245,16 @@ class Mount(Pose):
 
     Parameters
     ----------
-    position, roll_pitch_yaw : (3,) tuple
-        Of the rod's end, seen from the body or from its frame.
+    position : (3,) tuple
+        Position of the rod's end, seen from the body or from its frame [m].
+    roll_pitch_yaw : (3,) tuple
+        Rotation of the rod's end, likewise [rad].
     on : str
         Name of the body, or base_link.
     frame : str, optional
-        Of the body, that the pose is seen from.
+        Frame of the body that the pose is seen from.
     joint : RodJoint, optional
-        By which it is held; clamped if left out.
+        Joint by which it is held; clamped if left out.
 
     """
 
@@ -258,10 +270,13 @@ class RobotBase(Pose):
 
     Parameters
     ----------
-    position, roll_pitch_yaw : (3,) tuple
-        At the start.
+    position : (3,) tuple
+        Position at the start [m].
+    roll_pitch_yaw : (3,) tuple
+        Rotations about the fixed axes x, y and z at the start [rad].
     motion : str
-        'fixed'; 'driven': it is moved, by `Simulator.drive_base`; or 'free': it floats.
+        'fixed'; 'driven': a topic or a TF frame moves it (parameter `base_source` of the
+        simulator), or `Simulator.drive_base`; or 'free': it floats.
 
     """
 
@@ -316,15 +331,23 @@ class NamedJoint(NamedTuple):
     joint: RodJoint
 
 
-def drives_of(joints: Mapping[str, NamedJoint]) -> dict[str, JointDrive]:
-    """Return the actuators of joints, by name, in the order of joints and coordinates."""
-    drives = {}
+def coordinates_of(
+    joints: Mapping[str, NamedJoint],
+) -> Iterator[tuple[str, str, int, str, Coordinate]]:
+    """Yield name, joint, index, own name and properties of all coordinates, in order."""
     for key, (name, joint) in joints.items():
         several = len(KINDS[joint.kind]) > 1
         for index, (own, coordinate) in enumerate(joint.each()):
-            if coordinate.drive != 'none':
-                turns = own.startswith('turn') or own == 'roll'
-                drives[f'{name}_{own}' if several else name] = JointDrive(
-                    command=COMMANDED[coordinate.drive][turns], joint=key, index=index,
-                    coordinate=coordinate)
+            yield f'{name}_{own}' if several else name, key, index, own, coordinate
+
+
+def drives_of(joints: Mapping[str, NamedJoint]) -> dict[str, JointDrive]:
+    """Return the actuators of joints, by name, in the order of joints and coordinates."""
+    drives = {}
+    for name, key, index, own, coordinate in coordinates_of(joints):
+        if coordinate.drive != 'none':
+            turns = own.startswith('turn') or own == 'roll'
+            drives[name] = JointDrive(
+                command=COMMANDED[coordinate.drive][turns], joint=key, index=index,
+                coordinate=coordinate)
     return drives

@@ -26,8 +26,19 @@ class StrainModes(Checked):
 
     Parameters
     ----------
-    shear_x, shear_y, stretch, bend_x, bend_y, twist : int
-        Modes of each component: polynomials of degree 0, 1, ...
+    shear_x : int
+        Modes of shear along the local x axis: polynomials of degree 0, 1 and so on; 0 modes keep
+        a strain at its rest value.
+    shear_y : int
+        Modes of shear along the local y axis.
+    stretch : int
+        Modes of stretch.
+    bend_x : int
+        Modes of bending about the local x axis.
+    bend_y : int
+        Modes of bending about the local y axis.
+    twist : int
+        Modes of twist.
     family : str
         'legendre', 'chebyshev' or 'monomial': another basis of the same polynomials.
     elements : int

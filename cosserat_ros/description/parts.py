@@ -6,7 +6,8 @@ which puts them together and checks that they fit. SI units.
 
 An actuator is a joint for ROS: its command goes by the interface `effort` (tension [N], pressure
 [Pa]) or `position` (displacement [m], volume [m^3], amount of gas [mol], length [m]). Joints that
-are driven (`description.joints`) are told position, velocity or effort.
+are driven (`description.joints`) are told position, velocity or effort; what gaits
+(`description.gaits`) are told goes by the interface `position`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ..checks.fields import (
     mapping,
     number,
     numbers,
+    points,
     position,
     text,
     vector,
@@ -37,11 +39,25 @@ from ..numerics.integrators import SCHEMES
 from .routing import BaseRouting, Routing
 
 ROUNDED = 0.01  # relative: moments of inertia are often given with two digits
+LEAST_STIFFNESS, MOST_STIFFNESS = 1e-3, 1e12  # [N/m^2] of contact: diamond is of 1e12 Pa
+LEAST_DEPTH = 1e-12  # [m] of contact under load: less than an atom
+MOST_LOAD = 1e9      # [N/m, N] of contact
+MOST_DAMPING = 1e6   # [s/m] of contact
 
 
 @dataclass(frozen=True)
 class Pose(Checked):
-    """Position [m] and fixed-axis roll, pitch, yaw [rad] of a frame in another (as in URDF)."""
+    """
+    Pose of a frame in another.
+
+    Parameters
+    ----------
+    position : (3,) tuple
+        Position of its origin [m].
+    roll_pitch_yaw : (3,) tuple
+        Rotations about the fixed axes x, y and z, in this order, as in URDF [rad].
+
+    """
 
     position: tuple[float, float, float] = position(default=(0.0, 0.0, 0.0))
     roll_pitch_yaw: tuple[float, float, float] = vector('rad', default=(0.0, 0.0, 0.0))
@@ -59,9 +75,17 @@ class Pose(Checked):
 @dataclass(frozen=True)
 class Limits(Checked):
     """
-    Range of an actuator's command, in the unit of its command.
+    Range of an actuator's command.
 
-    `rate`, if given, is the largest change per second.
+    Parameters
+    ----------
+    lower : float
+        Least command [the command's unit].
+    upper : float
+        Greatest command [the command's unit].
+    rate : float, optional
+        Greatest change per second; none if left out [the command's unit per second].
+
     """
 
     lower: float = number("the command's unit")
@@ -95,6 +119,10 @@ COMMANDS = {
     'angular_velocity': Command('rad/s', 'velocity'),
     'force': Command('N', 'effort'),
     'moment': Command('N m', 'effort'),
+    'factor': Command('-', 'position'),  # from here on, of gaits
+    'frequency': Command('Hz', 'position'),
+    'curvature': Command('1/m', 'position'),
+    'stroke': Command('rad', 'position'),
 }
 
 
@@ -149,9 +177,10 @@ class _Routed(Actuator):
         Where it runs in the section.
     rod : str, optional
         Name of its rod; may be left out where there is only one.
-    starts_at, ends_at : float, optional
-        Arc lengths where it begins and where it is fastened [m]; the two ends of the rod if left
-        out.
+    starts_at : float, optional
+        Arc length where it begins [m]; the base of the rod if left out.
+    ends_at : float, optional
+        Arc length where it is fastened [m]; the tip of the rod if left out.
 
     """
 
@@ -191,7 +220,7 @@ class Tendon(_Routed):
         Coefficient of dry friction along the path [-]: where the tendon bends it is pressed on
         its channel, and sticks there until the tension changes too much on the way.
     presliding : float
-        By how much it slides, elastically, before dry friction lets it slip [m].
+        Elastic sliding before it slips [m].
     guided_by : str, optional
         Name of the discs through whose holes it runs, straight from one to the next; if left
         out it follows its routing everywhere.
@@ -199,7 +228,7 @@ class Tendon(_Routed):
         How it is straight from disc to disc: in the 'section', at offsets that are linear in
         between, as in a channel; or in 'space', as a free string.
     limits : Limits, optional
-        Of the command.
+        Limits of the command.
 
     """
 
@@ -235,22 +264,22 @@ class Chamber(_Routed):
     routing, rod, starts_at, ends_at
         Path of its middle, see `_Routed`.
     area : float
-        Of its section [m^2].
+        Area of its section [m^2].
     tip_area : float, optional
         Area where it ends, if it varies: linear in between [m^2].
     command : str
         What the robot is told: 'pressure' above ambient [Pa], 'volume' of an incompressible
         fluid in the chamber [m^3], or 'amount' of an ideal gas in chamber and supply line [mol].
     temperature : float
-        Of the gas [K].
+        Temperature of the gas [K].
     ambient_pressure : float
-        [Pa].
+        Pressure around the robot [Pa].
     supply_lag : float
         Time constant by which what is in the chamber follows the command [s].
     dead_volume : float
         Volume of the supply line, for gas [m^3].
     limits : Limits, optional
-        Of the command.
+        Limits of the command.
 
     """
 
@@ -282,14 +311,14 @@ class Leg(Actuator):
     command : str
         'length' that stands out [m].
     attachment : Pose
-        Of the rod's tip, seen from the platform, as it is held there, or where the joint is at
-        angle 0.
+        Pose of the rod's tip, seen from the platform, as it is held there, or where the joint is
+        at angle 0.
     joint : str
         'clamped', 'spherical' or 'revolute'.
     axis : (3,) tuple
-        Of a revolute joint, seen from the attachment; kept as a unit vector.
+        Axis of a revolute joint, seen from the attachment; kept as a unit vector.
     limits : Limits, optional
-        Of the length.
+        Limits of the length.
 
     """
 
@@ -316,7 +345,25 @@ class Leg(Actuator):
 
 @dataclass(frozen=True)
 class Inertia(Checked):
-    """Moments and products of inertia about the centre of mass [kg m^2], as in URDF."""
+    """
+    Moments and products of inertia, as in URDF.
+
+    Parameters
+    ----------
+    xx : float
+        Moment about the x axis [kg m^2].
+    yy : float
+        Moment about the y axis [kg m^2].
+    zz : float
+        Moment about the z axis [kg m^2].
+    xy : float
+        Product: element of the tensor, minus the integral of x y [kg m^2].
+    xz : float
+        Product, minus the integral of x z [kg m^2].
+    yz : float
+        Product, minus the integral of y z [kg m^2].
+
+    """
 
     xx: float = number('kg m^2', least=0.0)
     yy: float = number('kg m^2', least=0.0)
@@ -351,6 +398,69 @@ def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return moments, axes
 
 
+def check_line_stiffness(field: str, value: float, stiffness: float, load: str) -> None:
+    """Raise unless the stiffness of contact that a field and a load make is sensible [N/m^2]."""
+    if not LEAST_STIFFNESS <= stiffness <= MOST_STIFFNESS:
+        raise InvalidModel(
+            field, value, f'such that with the {load} contact has a stiffness >= '
+            f'{LEAST_STIFFNESS:g} and <= {MOST_STIFFNESS:g} [N/m^2], not {stiffness:.3g}')
+
+
+@dataclass(frozen=True)
+class ContactSpheres(Checked):
+    """
+    Balls by which a rigid body touches obstacles, with the obstacles' friction.
+
+    Its stiffness is stated, or follows from a penetration that a load may make.
+
+    Parameters
+    ----------
+    points : list of [x, y, z]
+        Their centres, in the body's frame [m].
+    radius : float
+        Radius of each [m].
+    stiffness : float, optional
+        Force per penetration, of each [N/m].
+    damping : float
+        Damping, as for rods [s/m].
+    grip : float
+        Tangential stiffness, as for rods [-].
+    penetration : float, optional
+        Instead of a stiffness: penetration [m] under `load`.
+    load : float, optional
+        Instead of a stiffness: force on a ball [N] at which it goes as deep as `penetration`.
+
+    """
+
+    points: tuple[tuple[float, float, float], ...] = points(fewest=1, size=3)
+    radius: float = number('m', above=0.0, most=FARTHEST)
+    stiffness: Optional[float] = number(
+        'N/m', default=None, least=LEAST_STIFFNESS, most=MOST_STIFFNESS)
+    damping: float = number('s/m', default=10.0, least=0.0, most=MOST_DAMPING)
+    grip: float = number('-', default=0.5, above=0.0, most=10.0)
+    penetration: Optional[float] = number('m', default=None, least=LEAST_DEPTH, most=FARTHEST)
+    load: Optional[float] = number('N', default=None, above=0.0, most=MOST_LOAD)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.penetration is None) != (self.load is None):
+            raise InvalidModel('penetration', self.penetration, 'given with a load')
+        if (self.stiffness is None) == (self.penetration is None):
+            raise InvalidModel(
+                'stiffness', self.stiffness, 'given, or else a penetration and a load')
+        field = 'stiffness' if self.penetration is None else 'penetration'
+        check_line_stiffness(
+            field, getattr(self, field), self.ball_stiffness / self.radius, 'radius')
+
+    @property
+    def ball_stiffness(self) -> float:
+        """Force per penetration of each ball [N/m]."""
+        if self.stiffness is not None:
+            return self.stiffness
+        assert self.penetration is not None and self.load is not None
+        return self.load / self.penetration
+
+
 @dataclass(frozen=True)
 class Body(Checked):
     """
@@ -361,20 +471,22 @@ class Body(Checked):
     Parameters
     ----------
     mass : float
-        > 0 if it is fixed to a rod [kg].
+        Mass; > 0 if it is fixed to a rod [kg].
     at : float, optional
-        If it is fixed to a rod, arc length; the end of the rod if left out [m].
+        Arc length, if it is fixed to a rod; the end of the rod if left out [m].
     rod : str, optional
         Name of the rod that it is fixed to; may be left out where there is only one.
     centre_of_mass : (3,) tuple
         Seen from the rod's body frame there, or from its own frame [m].
     inertia : Inertia
-        About the centre of mass, along the axes of that frame; none for a point mass.
+        Inertia about the centre of mass, along the axes of that frame; none for a point mass.
     pose : Pose, optional
-        Of a body by itself at the start, seen from base_link; of no account if a joint or a single
+        Pose of a body by itself at the start, seen from base_link; ignored if a joint or a single
         rod carries it.
     frames : mapping of str to Pose
         Frames on a body by itself, where joints, rods or the tip can be.
+    contact : ContactSpheres, optional
+        Balls by which a body by itself touches obstacles; without, it passes through them.
 
     """
 
@@ -385,6 +497,7 @@ class Body(Checked):
     inertia: Inertia = instance(Inertia, 'moments of inertia', default=Inertia(0.0, 0.0, 0.0))
     pose: Optional[Pose] = instance(Pose, 'a pose', default=None)
     frames: Mapping[str, Pose] = mapping(Pose, 'poses')
+    contact: Optional[ContactSpheres] = instance(ContactSpheres, 'contact spheres', default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -405,10 +518,13 @@ class Platform(Checked):
     Parameters
     ----------
     mass : float
-        [kg].
+        Mass [kg].
     inertia : Inertia
-    radius, thickness : float
-        Of a disc about its z axis, for drawing [m].
+        Inertia about its centre of mass.
+    radius : float
+        Radius of the disc that is drawn about its z axis [m].
+    thickness : float
+        Thickness of that disc [m].
 
     """
 
@@ -430,11 +546,14 @@ class Discs(Checked):
 
     Parameters
     ----------
-    radius, thickness : float
-        [m].
-    count, at : int or tuple of float, optional
-        How many, evenly spaced with the last one at the rod's end, or their arc lengths [m]:
-        exactly one of them.
+    radius : float
+        Radius of each [m].
+    thickness : float
+        Extent along the rod [m].
+    count : int, optional
+        How many, evenly spaced with the last one at the rod's end; or else `at`.
+    at : tuple of float, optional
+        Their arc lengths [m]; or else `count`.
     rod : str, optional
         Name of the rod; may be left out where there is only one.
 
@@ -468,13 +587,13 @@ class Tip(Checked):
     Parameters
     ----------
     offset : Pose
-        Of the tip, seen from what carries it.
+        Pose of the tip frame, seen from what carries it.
     rod : str, optional
         Name of the rod that carries it; may be left out where there is only one.
     on : str, optional
         Name of the body that carries it instead of a rod.
     frame : str, optional
-        Of that body, that the offset is seen from.
+        Frame of that body that the offset is seen from.
 
     """
 
@@ -504,9 +623,9 @@ class Drag(Checked):
     Parameters
     ----------
     square : (3,) tuple
-        [kg/m^2].
+        Coefficients of the square of the velocity along the local x, y and z [kg/m^2].
     linear : (3,) tuple
-        [kg/(m s)].
+        Coefficients of the velocity along the local x, y and z [kg/(m s)].
 
     """
 
@@ -516,7 +635,17 @@ class Drag(Checked):
 
 @dataclass(frozen=True)
 class TimeStepping(Checked):
-    """Time `step` [s] of the simulation, and the `scheme`: a name in `integrators.SCHEMES`."""
+    """
+    Time stepping of the simulation.
+
+    Parameters
+    ----------
+    step : float
+        Time step [s].
+    scheme : str
+        Implicit scheme; see `cosserat_ros.numerics.integrators`.
+
+    """
 
     step: float = number('s', least=1e-6, most=1.0, default=1.0 / 60.0)
     scheme: str = choice(*SCHEMES, default='generalised_alpha')

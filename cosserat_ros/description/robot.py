@@ -20,18 +20,40 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from ..checks.errors import InvalidModel, UnknownName
-from ..checks.fields import Checked, FARTHEST, instance, mapping, text, vector
+from ..checks.fields import (
+    check_number,
+    Checked,
+    FARTHEST,
+    instance,
+    listed,
+    mapping,
+    text,
+    vector,
+)
 from ..description import documents as description
 from ..numerics.lie import write_poses_between
-from .joints import BASE, drives_of, Joint, JointDrive, Mount, NamedJoint, RobotBase
+from .demonstration import LoadPlace, Move, MoveLoad
+from .fluid import BaseFlow, Flow
+from .gaits import BaseGait, Gait, gait_drives, GaitDrive, Stroke, Wave
+from .joints import (
+    BASE,
+    coordinates_of,
+    drives_of,
+    Joint,
+    JointDrive,
+    Mount,
+    NamedJoint,
+    RobotBase,
+)
 from .modes import StrainModes
-from .obstacles import ContactProperties, Obstacle
+from .obstacles import ContactProperties, Obstacle, thinnest
 from .parts import Body, Chamber, Discs, Drag, Leg, Platform, Pose, Tendon, TimeStepping, Tip
 from .rod import Rod, ROUNDING
 from .routing import Path
 
 STEEPEST = 1e3  # [-], of a tendon or chamber against its backbone: more is a mistake
 SHORTEST = 1e-6  # of its rod's length, that a tendon or chamber can be
+OUTLINED = 65  # arc lengths at which the least radius of a rod is looked for
 RESERVED = BASE, 'ground', 'platform', 'tip'  # names that no body can have
 
 
@@ -47,9 +69,13 @@ class MountedRod(Rod):
     tip : Mount, optional
         Where it ends, if its tip is held: a body at the tip of this rod alone is carried by it.
     drag : Drag
-        Of the air around it.
+        Drag of the surrounding fluid.
     contact : ContactProperties, optional
         How it touches; without, it passes through obstacles.
+    flow : Slender or Blade, optional
+        What a fluid does to it beside drag.
+    modes : StrainModes, optional
+        How finely it is resolved, if not as the other rods of the robot.
 
     """
 
@@ -57,23 +83,27 @@ class MountedRod(Rod):
     drag: Drag = Drag()
     tip: Optional[Mount] = None
     contact: Optional[ContactProperties] = None
+    flow: Optional[Flow] = None
+    modes: Optional[StrainModes] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if type(self.base) is Pose:
             object.__setattr__(self, 'base', Mount(self.base.position, self.base.roll_pitch_yaw))
         for name, kind, allowed in (('base', Mount, 'a pose'), ('drag', Drag, 'a drag'),
-                                    ('tip', Mount | None, 'a pose on a body')):
+                                    ('tip', Mount | None, 'a pose on a body'),
+                                    ('flow', BaseFlow | None, 'a Slender or a Blade'),
+                                    ('modes', StrainModes | None, 'strain modes')):
             if not isinstance(getattr(self, name), kind):
                 raise InvalidModel(name, getattr(self, name), allowed)
         if self.contact is None:
             return
         if not isinstance(self.contact, ContactProperties):
             raise InvalidModel('contact', self.contact, 'contact properties')
-        if max(self.contact.starts_at, self.contact.ends_at or 0.0) > (1.0 + ROUNDING) * (
-                self.length):
-            raise InvalidModel('contact', (self.contact.starts_at, self.contact.ends_at),
-                               f"within the rod's length, {self.length:g} [m]")
+        try:
+            self.contact.check_range(self.length)
+        except InvalidModel as error:
+            raise error.within('contact') from None
 
 
 class RodShape(NamedTuple):
@@ -110,31 +140,40 @@ class Robot(Checked):
     Parameters
     ----------
     name : str
-        For people and logs.
+        Name of the robot, in messages and logs.
     rods : mapping of str to MountedRod
-        In the order of the file. A rod's name also names its frames.
+        Rods, in the order of the file. A rod's name also names its frames.
     base : RobotBase
-        Of base_link, seen from its parent frame; it may move.
+        Pose of base_link in its parent frame; it may move.
     gravity : (3,) tuple
-        Along the axes of the parent frame [m/s^2].
+        Acceleration of gravity, along the axes of the parent frame [m/s^2].
     tip : Tip
         The frame that tasks are set for.
-    tendons, chambers, legs : mappings of str to Tendon, Chamber, Leg
-        The actuators. The name of one is its joint's name.
+    tendons : mapping of str to Tendon
+        Actuators that pull. As for all actuators, the name is that of its joint in joint_states.
+    chambers : mapping of str to Chamber
+        Actuators with pressure.
+    legs : mapping of str to Leg
+        Actuators that change the length of rods which carry a platform.
     joints : mapping of str to Joint
-        Between bodies. Those that are driven are actuators too.
+        Joints between bodies. Those with a drive are actuators too.
+    gaits : mapping of str to Wave or Stroke
+        Motions that repeat themselves. Their parameters are actuators.
     platform : Platform, optional
         What the legs carry.
     discs : mapping of str to Discs
-        Sets of discs.
+        Sets of discs that guide tendons.
     bodies : mapping of str to Body
         Rigid bodies: those that are fixed to rods, and those that joints and rods end on.
     obstacles : mapping of str to Obstacle
         What rods may touch, seen from base_link.
     modes : StrainModes
-        How finely the rods are resolved.
+        Strain modes of rods that have no modes of their own: how finely they are resolved.
     time : TimeStepping
-        How finely time is.
+        Time step and scheme.
+    demonstration : tuple of Move
+        Moves that it repeats until it is commanded (parameter `demonstrate`); if left out, each
+        actuator with limits swings.
 
     """
 
@@ -152,8 +191,10 @@ class Robot(Checked):
     bodies: Mapping[str, Body] = mapping(Body, 'bodies')
     obstacles: Mapping[str, Obstacle] = mapping(Obstacle, 'obstacles')
     joints: Mapping[str, Joint] = mapping(Joint, 'joints')
+    gaits: Mapping[str, Gait] = mapping(BaseGait, 'gaits')
     modes: StrainModes = instance(StrainModes, 'strain modes', default=StrainModes())
     time: TimeStepping = instance(TimeStepping, 'a time step and a scheme', default=TimeStepping())
+    demonstration: tuple[Move, ...] = listed(Move, 'a list of moves')
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,25 +215,34 @@ class Robot(Checked):
         for name, obstacle in self.obstacles.items():
             if obstacle.body is not None and obstacle.body not in self.standing:
                 raise UnknownName(f'obstacles.{name}.body', obstacle.body, list(self.standing))
+        self._check_spacings()
         for kind, routed in (('tendons', self.tendons), ('chambers', self.chambers)):
             for name, actuator in routed.items():
                 self._check_path(f'{kind}.{name}', name, actuator)
         for name, tendon in self.tendons.items():
             self._check_guides(name, tendon)
         self._check_legs()
+        self._check_demonstration()
+        self._check_gaits()
 
     # --- Do the parts fit? ----------------------------------------------------------------------
 
     def _check_names(self) -> None:
-        """Raise if two actuators have the same name: they would be the same joint."""
+        """Raise if two actuators or coordinates have the same name: they would be one joint."""
         taken: dict[str, str] = {}
-        for kind in ('tendons', 'chambers', 'legs', 'joints'):
-            names = getattr(self, kind) if kind != 'joints' else self.drives
-            for name in names:
-                if name in taken:
-                    raise InvalidModel(
-                        f'{kind}.{name}', name, f'a name that is not among the {taken[name]}')
-            taken.update(dict.fromkeys(names, kind))
+
+        def take(kind: str, path: str, name: str) -> None:
+            if name in taken:
+                raise InvalidModel(path, name, f'a name that is not among the {taken[name]}')
+            taken[name] = kind
+
+        for kind in ('tendons', 'chambers', 'legs'):
+            for name in getattr(self, kind):
+                take(kind, f'{kind}.{name}', name)
+        for name, key, *_ in coordinates_of(self.moving):
+            take('joints', f'joints.{key}' if key in self.joints else f'rods.{key}.joint', name)
+        for name in self.gait_drives:
+            take('gaits', f'gaits.{name}', name)
         for name in self.joints:
             if name in self.bodies:
                 raise InvalidModel(f'joints.{name}', name, "a name that is no body's")
@@ -208,6 +258,25 @@ class Robot(Checked):
                     raise InvalidModel(
                         f'bodies.{name}.{key}', getattr(body, key), 'left out: it is a body by '
                         'itself; a rod that carries it says so (rods.<name>.tip.on)')
+        for name, body in self.carried.items():
+            if body.contact is not None:
+                raise InvalidModel(
+                    f'bodies.{name}.contact', body.contact, 'left out: it is fixed to a rod; what '
+                    'touches is a body by itself, that a rod may carry (rods.<name>.tip.on)')
+
+    def _check_spacings(self) -> None:
+        """Raise if points of contact on a rod are too many, or too far apart."""
+        thin = thinnest(self.obstacles.values())
+        for name, rod in self.rods.items():
+            contact = rod.contact
+            if contact is None or not (self.obstacles or contact.rods):
+                continue
+            radius = contact.radius or 0.5 * float(
+                rod.outline(np.linspace(0.0, rod.length, OUTLINED)).min())
+            try:
+                contact.spacing_on(rod.length, radius, thin)
+            except InvalidModel as error:
+                raise error.within(f'rods.{name}.contact') from None
 
     def _check_ends(self) -> None:
         """Raise unless joints and ends of rods are on bodies that are there."""
@@ -303,6 +372,35 @@ class Robot(Checked):
         if self.rod_name(self.discs[tendon.guided_by].rod) != rod:
             raise InvalidModel(field, tendon.guided_by, f"discs on the tendon's rod, {rod}")
 
+    def _check_gaits(self) -> None:
+        """Raise unless gaits bend rods that can, and stroke joints that are driven, once each."""
+        taken: dict[str, str] = {}
+        for name, gait in self.gaits.items():
+            if isinstance(gait, Wave):
+                self._check_rod(f'gaits.{name}', gait.rod)
+                parts = [f'{self.rod_name(gait.rod)}, about {gait.bends}']
+                if not getattr(self.modes, f'bend_{gait.bends}'):
+                    raise InvalidModel(
+                        f'gaits.{name}.bends', gait.bends,
+                        f'an axis about which rods bend: modes.bend_{gait.bends} is 0')
+            else:
+                parts = list(gait.joints)
+                self._check_strokes(name, gait)
+            for part in parts:
+                if part in taken:
+                    raise InvalidModel(
+                        f'gaits.{name}', part, f'what no other gait moves: {taken[part]} does')
+                taken[part] = name
+
+    def _check_strokes(self, name: str, gait: Stroke) -> None:
+        for joint in gait.joints:
+            if joint not in self.drives:
+                raise UnknownName(f'gaits.{name}.joints', joint, list(self.drives))
+            drive = self.drives[joint]
+            if drive.command != 'angle':
+                raise InvalidModel(f'gaits.{name}.joints.{joint}', drive.coordinate.drive,
+                                   'a joint that turns, with a position drive')
+
     def _check_legs(self) -> None:
         """Raise unless each leg has a rod of its own that can be fed."""
         taken = set()
@@ -336,16 +434,54 @@ class Robot(Checked):
                 f'legs.{name}.limits.lower', lower,
                 f"more than the rod's segments after the first, {fixed:g} [m]")
 
+    def _check_demonstration(self) -> None:
+        """Raise unless moves command actuators within their limits, and load rods on them."""
+        places: dict[str, LoadPlace] = {}
+        for i, move in enumerate(self.demonstration):
+            field = f'demonstration[{i}].commands'
+            for name, value in move.commands.items():
+                if name not in self.actuators:
+                    raise UnknownName(f'{field}.{name}', name, list(self.actuators))
+                least, most = self.actuators[name].bounds
+                check_number(f'{field}.{name}', value, least=least, most=most,
+                             unit=self.actuators[name].unit)
+            for name, load in move.loads.items():
+                self._check_load(f'demonstration[{i}].loads.{name}', load)
+                if load.place != places.setdefault(name, load.place):
+                    raise InvalidModel(f'demonstration[{i}].loads.{name}', load,
+                                       f'a load on {places[name]}, as in an earlier move')
+
+    def _check_load(self, field: str, load: MoveLoad) -> None:
+        """Raise unless a load is on the platform or within its rod."""
+        if self.platform is not None and load.rod is None:
+            if load.at is not None or load.extent:
+                raise InvalidModel(f'{field}.rod', None, 'given where at or extent is')
+            return
+        rod = self._check_rod(field, load.rod)
+        self._check_within(f'{field}.at', rod, load.at)
+        if load.extent:
+            start = rod.length if load.at is None else load.at
+            self._check_within(f'{field}.extent', rod, start + load.extent)
+
     # --- Its parts ------------------------------------------------------------------------------
 
     @cached_property
-    def actuators(self) -> Mapping[str, Union[Tendon, Chamber, Leg, JointDrive]]:
-        """All actuators by name: tendons, chambers, legs, joints, in the order of the file."""
-        return MappingProxyType({**self.tendons, **self.chambers, **self.legs, **self.drives})
+    def actuators(self) -> Mapping[str, Union[Tendon, Chamber, Leg, JointDrive, GaitDrive]]:
+        """All actuators by name: tendons, chambers, legs, joints, gaits, as in the file."""
+        stroked = {joint for gait in self.gaits.values() if isinstance(gait, Stroke)
+                   for joint in gait.joints}
+        drives = {name: drive for name, drive in self.drives.items() if name not in stroked}
+        return MappingProxyType({
+            **self.tendons, **self.chambers, **self.legs, **drives, **self.gait_drives})
+
+    @cached_property
+    def gait_drives(self) -> Mapping[str, GaitDrive]:
+        """Actuators that are parameters of gaits, by name."""
+        return MappingProxyType(gait_drives(self.gaits))
 
     @cached_property
     def drives(self) -> Mapping[str, JointDrive]:
-        """Actuators that drive joints, by name: those between bodies, then those of rods."""
+        """What drives joints, by name: those between bodies, then those of rods."""
         return MappingProxyType(drives_of(self.moving))
 
     @cached_property
@@ -391,6 +527,10 @@ class Robot(Checked):
     def rod_name(self, name: Optional[str]) -> str:
         """Return the name itself, or that of the only rod for None."""
         return next(iter(self.rods)) if name is None else name
+
+    def modes_of(self, rod: str) -> StrainModes:
+        """Return how finely a rod is resolved: as it says, or as the robot does."""
+        return self.rods[rod].modes or self.modes
 
     def path(self, name: str) -> Path:
         """Return the path of a tendon or a chamber."""

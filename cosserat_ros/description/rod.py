@@ -54,9 +54,10 @@ class Material(Checked):
         E [Pa].
     density : float
         rho [kg/m^3].
-    shear_modulus, poisson_ratio : float, optional
-        G [Pa], or nu in (-1, 0.5] [-]: exactly one of them. G may be free of E, so that a
-        fibre-reinforced material can be described.
+    shear_modulus : float, optional
+        G [Pa], free of E, so that a fibre-reinforced material can be described; or else nu.
+    poisson_ratio : float, optional
+        nu [-], from which G follows; or else G.
 
     """
 
@@ -150,14 +151,17 @@ class Segment(Checked):
     Parameters
     ----------
     length : float
-        [m], along s.
+        Length along the rest shape's arc length s [m].
     section : Circular, Annular, Rectangular, Elliptic or FreeSection
-        At the segment's base, and everywhere unless tapered.
+        Cross-section at the segment's base, and everywhere unless `tip_section` is given.
     material : Material
+        What it is made of.
     tip_section : same class as `section`, optional
         Section at the segment's end: its fields are interpolated linearly in between.
     rest : RestShape
+        Its shape without stress.
     damping : Damping
+        Its damping.
 
     """
 

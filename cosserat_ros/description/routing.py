@@ -57,7 +57,15 @@ def _in_section(
 
 @dataclass(frozen=True)
 class Parallel(BaseRouting):
-    """At a constant `offset` (x, y) [m]."""
+    """
+    At a constant offset from the backbone.
+
+    Parameters
+    ----------
+    offset : (2,) tuple
+        Offset along the local x and y axes [m].
+
+    """
 
     shape: ClassVar[str] = 'parallel'
     offset: tuple[float, float] = position(size=2)
@@ -71,7 +79,17 @@ class Parallel(BaseRouting):
 
 @dataclass(frozen=True)
 class Convergent(BaseRouting):
-    """Linear from `offset` (x, y) [m] where it starts to `tip_offset` where it ends."""
+    """
+    Linear from one offset to another.
+
+    Parameters
+    ----------
+    offset : (2,) tuple
+        Offset (x, y) where it starts [m].
+    tip_offset : (2,) tuple
+        Offset (x, y) where it ends [m].
+
+    """
 
     shape: ClassVar[str] = 'convergent'
     offset: tuple[float, float] = position(size=2)
@@ -93,10 +111,11 @@ class Helical(BaseRouting):
     Parameters
     ----------
     radius : float
-        [m].
-    pitch, turns : float, optional
-        Arc length per turn [m], or turns from where it starts to where it ends [-]: exactly one
-        of them, not 0.
+        Radius of the helix [m].
+    pitch : float, optional
+        Arc length per turn, not 0 [m]; or else `turns`.
+    turns : float, optional
+        Number of turns from where it starts to where it ends, not 0 [-]; or else `pitch`.
     phase : float
         Angle from the x axis to the y axis where it starts [rad].
 
@@ -136,7 +155,17 @@ class Helical(BaseRouting):
 
 @dataclass(frozen=True)
 class Polynomial(BaseRouting):
-    """x(s) and y(s) [m] as polynomials: coefficients of 1, s, s^2, ... [m, -, 1/m, ...]."""
+    """
+    Offsets x(s) and y(s) as polynomials of the arc length s [m].
+
+    Parameters
+    ----------
+    x : tuple of float
+        Coefficients of 1, s, s^2, ... for the offset along x [m, -, 1/m, ...].
+    y : tuple of float
+        Coefficients of 1, s, s^2, ... for the offset along y [m, -, 1/m, ...].
+
+    """
 
     shape: ClassVar[str] = 'polynomial'
     x: tuple[float, ...] = numbers('m, -, 1/m, ...', fewest=1, most=20)
@@ -160,9 +189,9 @@ class Tabulated(BaseRouting):
     Parameters
     ----------
     arc_lengths : tuple of float
-        Along the rod, increasing [m].
+        Arc lengths along the rod, increasing [m].
     offsets : tuple of (x, y)
-        One for each arc length [m].
+        Offset (x, y) at each arc length [m].
 
     """
 

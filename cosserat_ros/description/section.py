@@ -94,7 +94,15 @@ class _Round(BaseSection):
 
 @dataclass(frozen=True)
 class Circular(_Round):
-    """Disc of `radius` [m]."""
+    """
+    A disc.
+
+    Parameters
+    ----------
+    radius : float
+        Radius [m].
+
+    """
 
     shape: ClassVar[str] = 'circular'
     radius: float = number('m', above=0.0)
@@ -106,7 +114,17 @@ class Circular(_Round):
 
 @dataclass(frozen=True)
 class Annular(_Round):
-    """Tube of `outer_radius` and `inner_radius` [m], the latter less, possibly 0."""
+    """
+    A tube.
+
+    Parameters
+    ----------
+    outer_radius : float
+        Radius of the outer surface [m].
+    inner_radius : float
+        Radius of the inner surface, less than the outer one [m].
+
+    """
 
     shape: ClassVar[str] = 'annular'
     outer_radius: float = number('m', above=0.0)
@@ -124,7 +142,17 @@ class Annular(_Round):
 
 @dataclass(frozen=True)
 class Elliptic(BaseSection):
-    """Ellipse of `semi_axis_x` and `semi_axis_y` [m]."""
+    """
+    An ellipse.
+
+    Parameters
+    ----------
+    semi_axis_x : float
+        Semi-axis along the local x axis [m].
+    semi_axis_y : float
+        Semi-axis along the local y axis [m].
+
+    """
 
     shape: ClassVar[str] = 'elliptic'
     semi_axis_x: float = number('m', above=0.0)
@@ -151,7 +179,17 @@ class Elliptic(BaseSection):
 
 @dataclass(frozen=True)
 class Rectangular(BaseSection):
-    """Rectangle of `width` along the local x and `height` along the local y [m]."""
+    """
+    A rectangle.
+
+    Parameters
+    ----------
+    width : float
+        Edge along the local x axis [m].
+    height : float
+        Edge along the local y axis [m].
+
+    """
 
     shape: ClassVar[str] = 'rectangular'
     width: float = number('m', above=0.0)
@@ -195,11 +233,18 @@ class FreeSection(BaseSection):
     Parameters
     ----------
     area : float
-        [m^2], > 0.
-    second_moment_x, second_moment_y, torsion_constant : float
-        I_xx, I_yy about the local axes, and the torsion constant [m^4], >= 0.
-    width, height : float, optional
-        Full extents along x and y [m], only for drawing; else those of a disc of equal area.
+        Area of the material [m^2].
+    second_moment_x : float
+        Second moment of area about the local x axis, I_xx [m^4].
+    second_moment_y : float
+        Second moment of area about the local y axis, I_yy [m^4].
+    torsion_constant : float
+        Torsion constant J (Saint-Venant) [m^4].
+    width : float, optional
+        Extent along the local x axis, only for drawing [m]; if left out, that of a disc of
+        equal area.
+    height : float, optional
+        Extent along the local y axis, likewise [m].
 
     """
 

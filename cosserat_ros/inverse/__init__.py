@@ -15,8 +15,14 @@ that is slack has no slope with its displacement, but one with its tension. Comm
 efforts follow from shape and effort, and their limits are limits of the quadratic program. Joints
 are driven by position or effort as they are told; one with a velocity drive stays where it is.
 
-Dry friction and chords are left out of this search. Where they act it goes on with them, linear
-near the last shape that was found, and in the end `Simulator.statics` tells what the commands do.
+All laws are in these equations, dry friction and contact with what they remember of the
+simulator's state. With friction the equilibrium depends on the way to it: there, in the end,
+`Simulator.statics` tells what the commands do.
+
+That finds an actuation that meets the targets. For least effort, `effort` then goes on to the
+local optimum, whose conditions are checked. There may be several: answers from other starts,
+`samples`, are compared with it, one if that agrees, up to six if not. Where the answer to a target
+nearby was found so, it is followed without other starts.
 
 `mechanics` has the equations, `limits` those of actuation and commands, `task` the targets,
 `search` the ways to them, and `statics` what users call.

@@ -25,12 +25,27 @@ class Equilibria(RodsSolver):
         self._motion = np.empty((self.tree.links.kind.size, 18))
         self._linear_solves = Direct(linear_solves)
 
+    def take_obstacles(self, other: RodsSolver) -> None:
+        """Let there be the obstacles of another solver."""
+        if list(self.obstacles.items()) != list(other.obstacles.items()):
+            self.set_obstacles(other.obstacles, check=False)
+
     def stand_as(self, other: RodsSolver, floats: np.ndarray) -> None:
         """Let roots be where they are in another solver; hold what floats, at places in z."""
         if self._roots.size:
             self._put_roots(other._root_motions())
         c = self.tree.coordinates
         c.driven[floats], c.command[floats] = True, other.z[floats]
+
+    def remember_as(self, other: RodsSolver) -> None:
+        """Let laws remember what they would where statics of another solver begins."""
+        self.tree.laws.memory[:] = other.tree.laws.memory
+        if other.holds_anchors:
+            for own, given in zip(self.tree.contacts.memory, other.tree.contacts.memory):
+                own[:] = given
+        else:
+            self.count_turns_from(other.attitude)
+            self.commit_contacts(other.z, stays=False)
 
     def linear_solves(self, z: np.ndarray, fresh: bool, rows: np.ndarray) -> np.ndarray | None:
         """

@@ -45,6 +45,7 @@ class Limits:
         self.least, self.most = self.box.least, self.box.most
         ranges = [_command_range(name, actuator, (bounds or {}).get(name))
                   for name, actuator in zip(mechanics.names, mechanics.actuators)]
+        self.ranges = tuple(ranges)
         self.command_least, self.command_most = np.array(ranges).T
         self._sides = np.concatenate([np.eye(m), -np.eye(m)])
         self.pulls = np.array([isinstance(a, Tendon) for a in mechanics.actuators])
@@ -84,7 +85,7 @@ class Limits:
         self.gas = [j for j, a in enumerate(mechanics.actuators) if a.command == 'amount']
         for j, actuator in enumerate(mechanics.actuators):
             if isinstance(actuator, Tendon) and actuator.command == 'displacement':
-                rest = self.model.rest_lengths[mechanics.rod[j], mechanics.slot[j]]
+                rest = self.model.rest_lengths[mechanics.number[j]]
                 self.constant[j] = rest - actuator.compliance * actuator.pretension
                 self.by_length[j], self.by_u[j] = -1.0, actuator.compliance
             elif isinstance(actuator, Chamber):
@@ -125,7 +126,7 @@ class Limits:
         for j, name in enumerate(self.mechanics.names):
             actuator = self.mechanics.actuators[j]
             if isinstance(actuator, Tendon | Chamber):
-                drives.command[self.mechanics.rod[j], self.mechanics.slot[j]] = (
+                drives.command[self.mechanics.number[j]] = (
                     self.model.told(name, actuator, actuator.command, commands[name]))
         return drives
 

@@ -9,7 +9,6 @@ import numpy as np
 from ..analysis.linearize import reduced, slopes
 from ..analysis.sensitivity import LegColumns
 from ..analysis.stability import stands
-from ..assembly.rods import PLATFORM
 from ..description.joints import JointDrive
 from ..description.parts import Chamber, Leg, Tendon
 from ..laws.actuators import Drives, EFFORT
@@ -38,7 +37,8 @@ class Mechanics:
         self.rod = np.array([p.rod for p in places], dtype=int)
         self.slot = np.array([p.slot for p in places], dtype=int)
         self.pulled = np.flatnonzero([isinstance(a, Tendon | Chamber) for a in self.actuators])
-        self._pulled_at = self.rod[self.pulled], self.slot[self.pulled]
+        self.number = np.array([model.numbers.get(name, -1) for name in self.names], dtype=int)
+        self._pulled_at = self.number[self.pulled]
         self.row = self.solver.effort_places[self._pulled_at]  # of efforts in z
         self._pulled_on = [(i, self.pulled[self.rod[self.pulled] == i])
                            for i in sorted(set(self.rod[self.pulled].tolist()))]
@@ -86,18 +86,14 @@ class Mechanics:
     def take(self) -> None:
         """Take over the loads that act on the simulator now, and what its laws remember."""
         sim = self.sim
-        mine, theirs = self.solver.tree, sim.solver.tree
-        for own, given in ((mine.laws.memory, theirs.laws.memory),
-                           *zip(mine.contacts.memory, theirs.contacts.memory)):
-            own[:] = given
+        self.solver.take_obstacles(sim.solver)
         self.solver.stand_as(sim.solver, sim.base.floats)
+        self.solver.remember_as(sim.solver)
         if self._loads is sim.loads:
             return
         self._loads = sim.loads
         self.solver.load(sim.loads)
-        if sim.robot.platform is not None:
-            link, acting = self.solver.places.bodies[PLATFORM].link, sim.solver.tree.bodies
-            self.solver.load_platform(np.concatenate([acting.force[link], acting.moment[link]]))
+        self.solver.take_loads(sim.solver)
         self.described = sim.model.drives(sim.commands)
         self._efforts = self.described._replace(
             kind=np.full_like(self.described.kind, EFFORT),

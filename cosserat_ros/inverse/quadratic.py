@@ -177,6 +177,12 @@ def _least_quadratic(G, a, C, b, tolerance):
     return x, False
 
 
+@kernel
+def least_quadratic(G, a, C, b):
+    """Minimise ``x G x / 2 + a x`` where ``C x >= b``; return x, and whether limits can be met."""
+    return _least_quadratic(G, a, C, b, VIOLATED)
+
+
 @inner
 def _bounds(box, u, further):
     """Return b of ``normal x >= b``: limits of u, then further ones."""

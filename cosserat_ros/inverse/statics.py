@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,20 +14,28 @@ from ..checks.fields import check_number
 from ..description.joints import JointDrive
 from ..description.robot import Robot
 from ..simulation.simulator import Simulator
-from .answers import Answers, Start
+from .answers import Answer, Answers, Start
 from .compiled import Station
+from .effort import Descent, EFFORTLESS
 from .limits import Limits
 from .mechanics import Mechanics
+from .samples import Samples
 from .search import Search, Sizes, SLUGGISH
 from .task import Target, Task
 
 GOALS = ('least_effort', 'nearest')
 STARTS = ('last', 'present', 'rest')
 MET = 1e-9          # of the robot's length, or rad, by which a target that is met may be missed
-VERIFIED = 1e-7     # the same after statics, where laws remember
+VERIFIED = 1e-7     # the same after statics, where that depends on the way
 MISSED = 'best effort: a target is out of reach, or was not found'
 FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
+AGREED = 0.01       # relative, by which efforts from several starts may differ and agree
+LIKELY = 2.0        # times the least effort, up to which another start is followed to its end
+ALIKE = 0.1         # actuation, as radians of bending, by which answers on the way are one
+ENOUGH = 2          # starts that agree, if none does not
+OTHER_STARTS = 6    # samples that are tried
+FOLLOWED = 0.1      # of the robot's length, that an answer is followed before others are tried
 SAME = 1e-6         # strain between equilibria that are one
 ASIDE, OTHERS = 'aside ', 4   # further starts of a robot whose joints are held, and how many
 KICKS = 2.0, -2.0, 4.0, -4.0  # strain along the way to fall, from where it may fall elsewhere
@@ -36,8 +45,8 @@ class Result(NamedTuple):
     """
     What was found; commands are within all limits in any case.
 
-    Where dry friction acts, errors are those of `Simulator.statics` with the commands, from the
-    simulator's state and what it remembers.
+    Where dry friction may act, also of contacts, errors are those of `Simulator.statics` with the
+    commands, from the simulator's state and what it remembers.
     """
 
     commands: dict[str, float]       # of all actuators, as described
@@ -49,6 +58,21 @@ class Result(NamedTuple):
     message: str                     # why not; empty if converged and met
     z: np.ndarray                    # unknowns of the equilibrium, see `assembly.tree`
     R: np.ndarray                    # attitude that turns in z are counted from, see `RodsSolver`
+    proven: bool = False             # whether it is met, and no less effort nearby meets it too
+    starts: int = 0                  # from which the least effort was sought, and targets met
+    agreed: int = 0                  # of these, that ended with this effort, within 1 %
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result, and the actuation that it has."""
+
+    result: Result
+    u: np.ndarray
+
+    def after(self, iterations: int) -> Found:
+        """Return the same after this many iterations."""
+        return Found(self.result._replace(iterations=iterations), self.u)
 
 
 class InverseStatics:
@@ -67,11 +91,15 @@ class InverseStatics:
         self.sim = Simulator(robot) if isinstance(robot, Robot) else robot
         if not self.sim.robot.actuators:
             raise InvalidModel('actuators', {}, 'at least one')
+        if self.sim.robot.gaits:
+            raise InvalidModel('gaits', list(self.sim.robot.gaits),
+                               'left out for inverse statics: what moves by a gait never rests')
         rods = self.sim.robot.rods.values()
         self.length = max(rod.length for rod in rods)
         self.mechanics = Mechanics(self.sim)
         self._at_rest = self.mechanics.solver.saved()
         self._answers = Answers()
+        self._samples: Samples | None = None
         self._stations: dict[tuple[int, float], Station] = {}
         self._sizes = self._measured()
 
@@ -114,7 +142,7 @@ class InverseStatics:
     def _start(self, start: str, task: Task) -> Start:
         answer = self._answers.nearest(task) if start == 'last' else None
         if answer is not None:
-            return answer
+            return answer.start
         if start == 'rest':
             return self._rest()
         if start.startswith(ASIDE):
@@ -192,7 +220,7 @@ class InverseStatics:
         limits = Limits(self.mechanics, bounds, self._sizes.scale)
         self.mechanics.take()
         found = self._search(task, limits, goal, start, damping)
-        if not self.sim.solver.remembers:
+        if not self.sim.solver.depends_on_way:
             return found
         before = self.sim.snapshot()
         try:
@@ -203,37 +231,129 @@ class InverseStatics:
     def _search(
         self, task: Task, limits: Limits, goal: str, start: str, damping: float,
     ) -> Result:
-        """Return the best that is found."""
+        """Return the best that is found; of least effort, that of several starts."""
+        searched = self._followed(task, limits) if start == 'last' else None
+        found = self._reached(task, limits, goal, start, damping)
+        if found.result.met and goal == 'least_effort':
+            found = self._least(task, limits, damping, found, searched is not None)
+        if found.result.met or found.result.converged:
+            self._answers.add(Answer(
+                task.stations_aimed, task.goal, limits.ranges,
+                (found.result.z, found.u, found.result.R),
+                task.goal if searched is None else searched))
+        return found.result
+
+    def _followed(self, task: Task, limits: Limits) -> np.ndarray | None:
+        """Return targets nearby, whose answer is followed instead of trying several starts."""
+        answer = self._answers.nearest(task)
+        if (answer is None or answer.aimed != task.stations_aimed
+                or answer.limits != limits.ranges
+                or np.linalg.norm(answer.searched - task.goal) > FOLLOWED):
+            return None
+        return answer.searched
+
+    def _reached(
+        self, task: Task, limits: Limits, goal: str, start: str, damping: float,
+    ) -> Found:
+        """Return the first that meets the targets, or the nearest to them."""
         best, iterations, falls = None, 0, False
         for way in _ways(start, damping, bool(self.mechanics.held.size)):
             if way.search == 'keep' and not falls:
                 continue
-            result, u = self._attempt(
+            found = self._attempt(
                 task, limits, goal, damping, self._start(way.start, task), way.search)
-            iterations += result.iterations
-            if best is None or _total(result, self.length) < _total(best[0], self.length):
-                best = result, u
-            if result.met:
-                self._answers.add(task, (result.z, u, result.R))
-                return result._replace(iterations=iterations)
-            falls = falls or result.message == FALLS
+            iterations += found.result.iterations
+            if best is None or _total(found.result, self.length) < _total(
+                    best.result, self.length):
+                best = found
+            if found.result.met:
+                return found.after(iterations)
+            falls = falls or found.result.message == FALLS
         assert best is not None
-        if best[0].message == FALLS:
-            for fallen in self._fallen((best[0].z, best[1], best[0].R)):
-                result, u = self._attempt(task, limits, goal, damping, fallen, 'approach')
-                iterations += result.iterations
-                if result.met:
-                    self._answers.add(task, (result.z, u, result.R))
-                    return result._replace(iterations=iterations)
-            return best[0]._replace(iterations=iterations)
+        if best.result.message == FALLS:
+            for fallen in self._fallen((best.result.z, best.u, best.result.R)):
+                found = self._attempt(task, limits, goal, damping, fallen, 'approach')
+                iterations += found.result.iterations
+                if found.result.met:
+                    return found.after(iterations)
+            return best.after(iterations)
         calm = self._attempt(task, limits, goal, max(damping, SLUGGISH),
-                             (best[0].z, best[1], best[0].R), 'descend')
-        iterations += calm[0].iterations
-        if calm[0].converged:
-            best = calm
-        if best[0].converged:
-            self._answers.add(task, (best[0].z, best[1], best[0].R))
-        return best[0]._replace(iterations=iterations)
+                             (best.result.z, best.u, best.result.R), 'descend')
+        iterations += calm.result.iterations
+        return (calm if calm.result.converged else best).after(iterations)
+
+    def _least(
+        self, task: Task, limits: Limits, damping: float, first: Found, follows: bool,
+    ) -> Found:
+        """Return the least effort that is found from an answer, and from other starts."""
+        iterations, starts, agreed, best = first.result.iterations, 0, 0, None
+        alone = follows or first.u.size <= task.held
+        again = self._again(task, limits, damping)  # no start of its own
+        reached = [(first.result.z, first.u, first.result.R), *again]
+        others = iter(()) if alone else self._others(task)
+        while reached:
+            # Two at first, so that the worse of them need not be followed to its end.
+            while len(reached) < 2 and best is None and (other := next(others, None)) is not None:
+                reached += self._approached(task, limits, damping, other)
+            z, u, R = reached.pop(int(np.argmin([self._effort(u) for _, u, _ in reached])))
+            counts = not any(u is other for _, other, _ in again)
+            starts += counts
+            least = np.inf if best is None else self._effort(best.u)
+            alike = best is not None and bool(
+                np.abs((u - best.u) / self._sizes.kind).max() < ALIKE)
+            if not alike and self._effort(u) < LIKELY * least + EFFORTLESS:
+                found = self._descended(task, limits, damping, (z, u, R), first)
+                effort = self._effort(found.u)
+                iterations += found.result.iterations
+                alike = effort <= (1.0 + AGREED) * least + EFFORTLESS
+                if best is None or found.result.proven and effort < (1.0 - AGREED) * least:
+                    best, agreed = found, 0
+            agreed += alike and counts
+            while (not reached and not agreed == starts >= ENOUGH
+                    and (other := next(others, None)) is not None):
+                reached += self._approached(task, limits, damping, other)
+        assert best is not None
+        return Found(best.result._replace(
+            starts=starts, agreed=agreed, iterations=iterations), best.u)
+
+    def _approached(
+        self, task: Task, limits: Limits, damping: float, start: Start,
+    ) -> list[Start]:
+        """Return the answer from a start, if there is one; whether it is stable is not known."""
+        search, z, u = self._begun(task, limits, self.mechanics.rest_actuation, start)
+        z, u, there = search.approach(z, u, damping)
+        return [(z, u, start[2])] if there else []
+
+    def _again(self, task: Task, limits: Limits, damping: float) -> list[Start]:
+        """Return the least of earlier answers to these targets, perhaps within other limits."""
+        found = [one for start in self._answers.same(task)
+                 for one in self._approached(task, limits, damping, start)]
+        return [min(found, key=lambda one: self._effort(one[1]))] if found else []
+
+    def _effort(self, u: np.ndarray) -> float:
+        away = (u - self.mechanics.rest_actuation) / self._sizes.kind
+        return 0.5 * float(away @ away)
+
+    def _others(self, task: Task) -> Iterator[Start]:
+        """Yield further starts."""
+        if self._samples is None:
+            within = Limits(self.mechanics, None, self._sizes.scale)
+            self._samples = Samples(self.mechanics, within, self._sizes.scale, self._rest())
+        yield from self._samples.nearest(task, OTHER_STARTS)
+
+    def _descended(
+        self, task: Task, limits: Limits, damping: float, start: Start, otherwise: Found,
+    ) -> Found:
+        """Return the least effort near an answer; if that is not stable, another answer."""
+        search, z, u = self._begun(task, limits, self.mechanics.rest_actuation, start)
+        optimum = Descent(search, damping).descend(z, u)
+        stays = start[1] is otherwise.u and np.array_equal(optimum.u, start[1])
+        result = otherwise.result if stays else self._result(
+            task, limits, search, optimum.z, optimum.u, True)
+        if not result.met:
+            return otherwise
+        return Found(result._replace(
+            proven=optimum.proven, iterations=search.iterations + optimum.steps), optimum.u)
 
     def _verified(self, task: Task, found: Result) -> Result:
         """Return what the commands do: by statics, from the present state and memory."""
@@ -250,26 +370,34 @@ class InverseStatics:
         message = '' if met else FALLS if there else MISSED
         if not found.converged:
             message = message or 'met, but effort may not be the least'
-        return found._replace(met=met, position_errors=distances, orientation_errors=angles,
-                              message=message, z=z, R=R)
+        # What is smooth in the search is not where laws remember: nothing is proven of that.
+        proven = met and found.proven and not (sim.solver.remembers or sim.solver.contacts())
+        return found._replace(
+            met=met, proven=proven, position_errors=distances, orientation_errors=angles,
+            message=message, z=z, R=R)
 
     def _attempt(
         self, task: Task, limits: Limits, goal: str, damping: float, start: Start, how: str,
-    ) -> tuple[Result, np.ndarray]:
-        """Return what is found from a start in one way, see `Way`, and u."""
-        mechanics = self.mechanics
+    ) -> Found:
+        """Return what is found from a start in one way, see `Way`."""
+        aim = self.mechanics.rest_actuation if goal == 'least_effort' else self._present()[1]
+        search, z, u = self._begun(task, limits, aim, start)
+        if how == 'descend':
+            z, u, converged = search.descend(z, u, damping)
+        else:
+            z, u, converged = search.approach(z, u, damping, how != 'keep')
+        return Found(self._result(task, limits, search, z, u, converged), u)
+
+    def _begun(
+        self, task: Task, limits: Limits, aim: np.ndarray, start: Start,
+    ) -> tuple[Search, np.ndarray, np.ndarray]:
+        """Return a search, and shape and actuation of a start within the limits."""
         z, u, R = start
-        mechanics.stand(R)
-        aim = mechanics.rest_actuation if goal == 'least_effort' else self._present()[1]
-        search = Search(mechanics, task, limits, self._sizes, aim, R)
+        self.mechanics.stand(R)
         inside = np.clip(u, limits.least, limits.most)
         if (inside != u).any():
-            z, _ = mechanics.equilibrium(z, inside)
-        if how == 'descend':
-            z, u, converged = search.descend(z, inside, damping)
-        else:
-            z, u, converged = search.approach(z, inside, damping, how != 'keep')
-        return self._result(task, limits, search, z, u, converged), u
+            z, _ = self.mechanics.equilibrium(z, inside)
+        return Search(self.mechanics, task, limits, self._sizes, aim, R), z, inside
 
     def _result(
         self, task: Task, limits: Limits, search: Search, z: np.ndarray, u: np.ndarray,

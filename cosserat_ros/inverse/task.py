@@ -8,17 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..analysis.sensitivity import link_changes
+from ..assembly.rods import PLATFORM
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number, check_vector, FARTHEST
+from ..description.joints import BASE
 from ..numerics.kernels import Direct
 from ..numerics.lie import inverse_left_tangent_so3, log_so3
 from ..rod.stations import Stations
 from ..simulation.builder import body_name
 from ..simulation.joints import motion_at, pose_of
-from ..simulation.simulator import Simulator
+from ..simulation.model import HERE
+from ..simulation.simulator import movable_bodies, Simulator
 from .compiled import body_motion, Station, station_motion
 
-HERE = np.eye(4)
 HEAVIEST = 1e9  # [-] that a target may count: more is a mistake
 MOST_STATIONS = 64  # that are kept from task to task
 SKEWED = 1e-6 + 1e-5 * np.eye(3)  # that a rotation times its transpose may differ from 1
@@ -31,8 +33,8 @@ class Target(NamedTuple):
     Where one station of the robot should be, seen from base_link.
 
     The station is the tip of the description, with its offset, if neither `rod`, `at` nor `body`
-    is given; else the frame of a body, or the rod's body frame at arc length `at` [m], its end if
-    left out.
+    is given; else a frame on a body, which may be the platform, or on the rod at arc length `at`
+    [m], its end if left out.
     """
 
     position: Any                            # (3,) [m]
@@ -42,6 +44,8 @@ class Target(NamedTuple):
     weight: float = 1.0                      # against other targets [-]
     orientation_weight: float | None = None  # length that a radian counts as; the robot's [m]
     body: str | None = None
+    offset: Any = HERE                       # (4, 4) frame that is meant, seen from the body, or
+                                             # from the rod's body frame there [m]
 
 
 class _Aim(NamedTuple):
@@ -71,10 +75,16 @@ class Task:
         self.aims = [self._aim(f'targets[{i}]', target) for i, target in enumerate(targets)]
         # What is aimed, and where it should be: lengths over that of the robot, and rotations.
         self.stations_aimed = tuple(
-            (aim.rod, aim.at, aim.body, aim.rotation is None) for aim in self.aims)
+            (aim.rod, aim.at, aim.body, aim.rotation is None, aim.offset.tobytes())
+            for aim in self.aims)
         self.goal = np.concatenate([
             part.ravel() for aim in self.aims for part in (aim.position / length, aim.rotation)
             if part is not None])
+
+    @property
+    def held(self) -> int:
+        """How many numbers the targets hold."""
+        return sum(3 if aim.rotation is None else 6 for aim in self.aims)
 
     def _aim(self, field: str, target: Target) -> _Aim:
         if not isinstance(target, Target):
@@ -94,7 +104,8 @@ class Task:
         robot, model = self.sim.robot, self.sim.model
         if target.body is not None:
             name = self._body(field, target)
-            return _Aim(position, rotation, -1, name, None, 0.0, HERE, weights)
+            return _Aim(position, rotation, -1, None if name == PLATFORM else name, None, 0.0,
+                        target.offset, weights)
         if target.rod is None and target.at is None:
             offset, on = self.offset, robot.tip.on
             if robot.platform is not None or on is not None:
@@ -102,7 +113,7 @@ class Task:
                 return _Aim(position, rotation, -1, body, None, 0.0, offset, weights)
             name = robot.rod_name(robot.tip.rod)
         else:
-            name, offset = self._rod(field, target.rod), HERE
+            name, offset = self._rod(field, target.rod), target.offset
         i, end = model.names.index(name), robot.rods[name].length
         s = end if target.at is None else check_number(
             f'{field}.at', target.at, least=0.0, most=end, unit='m')
@@ -110,7 +121,7 @@ class Task:
 
     def _body(self, field: str, target: Target) -> str:
         """Return the assembly's name of a body that is aimed."""
-        known = list(self.sim.robot.standing)
+        known = [name for name in movable_bodies(self.sim.robot) if name != BASE]
         if target.body not in known:
             raise UnknownName(f'{field}.body', target.body, known)
         if target.rod is not None or target.at is not None:
@@ -144,7 +155,7 @@ class Task:
             return self._pose_on_the_move(aim, z, R, wanted)
         if aim.station is None:
             at = solver.platform_places
-            p, R, own = _body_motion(R, z[at], aim.offset, wanted)
+            p, R, own = _body_motion(solver.platform_attitude(R), z[at], aim.offset, wanted)
         else:
             at = solver.q_places[aim.rod]
             p, R, own = _station_motion(
@@ -181,6 +192,14 @@ class Task:
             J[:, at] = own
         solver.count_turns_from(kept)
         return p, turned, J
+
+    def reached(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """Return where what is aimed is, in the order of `goal`."""
+        parts: list[np.ndarray] = []
+        for aim in self.aims:
+            p, turned, _ = self._pose(aim, z, R, False)
+            parts += [p / self.length] + ([] if aim.rotation is None else [turned.ravel()])
+        return np.concatenate(parts)
 
     def errors(self, z: np.ndarray, R: np.ndarray) -> np.ndarray:
         """Return weighted errors, stacked; R as in `Result`."""

@@ -25,7 +25,7 @@ from ..numerics.arena import vector
 from ..numerics.kernels import inner
 from ..numerics.rotations import cross, rotate
 
-APART, STICKS, SLIDES = 0, 1, 2  # regimes
+APART, STICKS, SLIDES, RELEASED = range(4)  # regimes; released: by damping, which lets go
 AT_LIMIT = 1e-7  # part of the limit of friction within which it is at it
 
 
@@ -83,7 +83,7 @@ def press(a, gap, n, H, v, Om, slip, f):
         for j in range(3):
             f.N_x[i, j] = f.N_v[i, j] = f.T_x[i, j] = f.T_v[i, j] = f.T_s[i, j] = 0.0
     if not factor > 0.0:
-        return SLIDES
+        return RELEASED
     by_x, by_v = vector(3), vector(3)  # slopes of the load
     for i in range(3):
         by_x[i] = a.stiffness * (gap * a.damping * (y[i] - spun[i]) - factor * n[i])
@@ -93,8 +93,8 @@ def press(a, gap, n, H, v, Om, slip, f):
         for j in range(3):
             f.N_x[i, j] = n[i] * by_x[j] + load * H[i, j]
             f.N_v[i, j] = n[i] * by_v[j]
-    if a.friction == 0.0:
-        return SLIDES
+    if a.friction == 0.0 or not (n[0] != 0.0 or n[1] != 0.0 or n[2] != 0.0):
+        return SLIDES  # without a normal there is no plane to slide in
     return _rub(a, load, by_x, by_v, n, H, slip, f)
 
 

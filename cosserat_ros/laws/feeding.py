@@ -19,21 +19,23 @@ import numpy as np
 
 from ..checks.errors import InvalidModel
 from ..numerics.kernels import Direct, kernel
-from ..rod.discretisation import Discretisation, gram
+from ..rod.discretisation import Discretisation, grams
 
 
 class Fed(NamedTuple):
-    """What feeding changes of all rods, stacked."""
+    """What feeding changes of all rods, one after another."""
 
-    elastic: np.ndarray  # (k, n, n)
-    viscous: np.ndarray  # (k, n, n)
-    inertia: np.ndarray  # (k, N, 6)
-    stress: np.ndarray   # (k, N, 6) of the rest shape, which is another than that of the modes
+    elastic: np.ndarray  # flat, of the matrices of all elements
+    viscous: np.ndarray  # likewise
+    inertia: np.ndarray  # (N, 6) of the nodes of all rods
+    stress: np.ndarray   # (N, 6) of the rest shape, which is another than that of the modes
 
 
 class Parts(NamedTuple):
-    """Of the fed parts of rods, and of the others."""
+    """Of the fed parts of rods, and of the others, as in `Fed`."""
 
+    entry: np.ndarray  # (k + 1,) int64, where the matrices of each rod begin
+    node: np.ndarray   # (k + 1,) int64, where its nodes begin
     elastic: np.ndarray
     other_elastic: np.ndarray
     viscous: np.ndarray
@@ -50,14 +52,13 @@ def _fed(parts, lam):
     inertia, stress = np.empty(parts.inertia.shape), np.empty(parts.inertia.shape)
     for i in range(lam.size):
         less = 1.0 / lam[i]
-        for a in range(elastic.shape[1]):
-            for b in range(elastic.shape[2]):
-                elastic[i, a, b] = parts.elastic[i, a, b] * less + parts.other_elastic[i, a, b]
-                viscous[i, a, b] = parts.viscous[i, a, b] * less + parts.other_viscous[i, a, b]
-        for k in range(inertia.shape[1]):
+        for a in range(parts.entry[i], parts.entry[i + 1]):
+            elastic[a] = parts.elastic[a] * less + parts.other_elastic[a]
+            viscous[a] = parts.viscous[a] * less + parts.other_viscous[a]
+        for k in range(parts.node[i], parts.node[i + 1]):
             for c in range(6):
-                inertia[i, k, c] = parts.inertia[i, k, c] * lam[i] + parts.other_inertia[i, k, c]
-                stress[i, k, c] = parts.stress[i, k, c] * (less - 1.0)
+                inertia[k, c] = parts.inertia[k, c] * lam[i] + parts.other_inertia[k, c]
+                stress[k, c] = parts.stress[k, c] * (less - 1.0)
     return elastic, viscous, inertia, stress
 
 
@@ -81,20 +82,24 @@ class Feeding:
         self.nodes = [d.s < length for d, length in zip(parts, fed)]
         self._whole = np.array([d.breaks[-1] for d in parts])
         self._first = np.array([length or 1.0 for length in fed])
-        fed_nodes = np.array(self.nodes)[:, :, None]
+        self._fed = np.concatenate(self.nodes)
+        self._rod = np.repeat(np.arange(len(parts)), [d.s.size for d in parts])
 
-        def grams(name: str, nodes: np.ndarray) -> np.ndarray:
-            return np.array([
-                gram(d.Phi, d.component, d.w, np.where(part, getattr(d, name), 0.0))
-                for d, part in zip(parts, nodes)])
+        def matrices(name: str, fed: bool) -> np.ndarray:
+            return np.concatenate([
+                grams(d, np.where((nodes == fed)[:, None], getattr(d, name), 0.0)).ravel()
+                for d, nodes in zip(parts, self.nodes)])
 
-        inertia, stress = (np.array([value(d) for d in parts]) for value in (
-            lambda d: d.inertia, lambda d: d.stiffness * d.rest_strain))
+        inertia = np.concatenate([d.inertia for d in parts])
+        stress = np.concatenate([d.stiffness * d.rest_strain for d in parts])
+        entries = [d.component.size ** 2 // len(d.W) for d in parts]
+        moving = self._fed[:, None]
         self.parts = Parts(
-            grams('stiffness', fed_nodes), grams('stiffness', ~fed_nodes),
-            grams('damping', fed_nodes), grams('damping', ~fed_nodes),
-            np.where(fed_nodes, inertia, 0.0), np.where(fed_nodes, 0.0, inertia),
-            np.where(fed_nodes, stress, 0.0))
+            np.cumsum([0, *entries]), np.cumsum([0, *(d.s.size for d in parts)]),
+            matrices('stiffness', True), matrices('stiffness', False),
+            matrices('damping', True), matrices('damping', False),
+            np.where(moving, inertia, 0.0), np.where(moving, 0.0, inertia),
+            np.where(moving, stress, 0.0))
 
     def fed(self, lengths: np.ndarray) -> Fed:
         """Return what legs of these lengths (k,) [m] have of stiffness, damping and mass."""
@@ -110,5 +115,5 @@ class Feeding:
         return lam
 
     def stretch_at_nodes(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the same at the nodes of all rods, (k, N): 1 where nothing is fed."""
-        return np.where(self.nodes, self.stretches(lengths)[:, None], 1.0)
+        """Return the same at the nodes of all rods, (N,): 1 where nothing is fed."""
+        return np.where(self._fed, self.stretches(lengths)[self._rod], 1.0)

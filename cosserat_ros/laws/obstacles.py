@@ -227,8 +227,15 @@ def _tube(shapes, k, x, n, H):
         both += c[1, i] * c[2, i]
     size = np.sqrt(size)
     slope, bend = c[1, 3], c[2, 3]
-    if size < 1e-9 * c[0, 3] or not D > 0.0:  # on the axis, or beyond the curve's own centre
+    if size < 1e-9 * c[0, 3]:  # on the axis
         _clear(n, H)
+        return c[0, 3] - size
+    if not D > 0.0:  # beyond the curve's own centre: back to its nearest point
+        _radial(y, n, H)
+        for i in range(3):
+            n[i] = -n[i]
+            for j in range(3):
+                H[i, j] = -H[i, j]
         return c[0, 3] - size
     for i in range(3):
         y[i] /= size

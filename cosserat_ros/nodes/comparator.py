@@ -26,7 +26,7 @@ from ..comparison import alignment
 from ..comparison.live import IDENTITY, Instant, LiveComparison, Settings
 from ..msg import Alignment, Backbone, Comparison
 from .common.conversions import nanoseconds, time_message
-from .common.hearing import listen
+from .common.hearing import listen, topic_name
 from .common.parameters import declare, Parameter
 from .common.process import run
 from .common.service_calls import full_name
@@ -34,14 +34,7 @@ from .comparing.comparison_messages import alignment_message, comparison_message
 from .comparing.ghost import Ghost
 from .comparing.joints import FORWARDED, Forwarding, JointErrors
 from .comparing.marker_places import check_shape, layout, MarkerPlaces, read_places
-from .comparing.measurements import (
-    KINDS,
-    Measurements,
-    moved,
-    SENSOR_QOS,
-    SIMULATED_QOS,
-    topic_name,
-)
+from .comparing.measurements import KINDS, Measurements, moved, SENSOR_QOS, SIMULATED_QOS
 from .simulation.robot_publisher import LATCHED_QOS, STATE_QOS
 
 PARAMETERS = (
@@ -59,9 +52,9 @@ PARAMETERS = (
     Parameter('stamps', 'header', 'when something was measured: by its "header", or by its '
               '"arrival"', choices=('header', 'arrival')),
     Parameter('joint_states', 'real/joint_states', "the real robot's joints"),
-    Parameter('forward', 'nothing', 'what the simulated robot is told: what the real one is, by '
-              '"commands" (Float64MultiArray) or "joint_commands" (JointState), or what it does, '
-              'by "joint_states"', choices=FORWARDED),
+    Parameter('forward', 'nothing', 'what commands the simulated robot: the commands of the real '
+              'one, as "commands" (Float64MultiArray) or "joint_commands" (JointState), or the '
+              'measured motion of its actuators, "joint_states"', choices=FORWARDED),
     Parameter('forwarded', 'real/commands', 'topic of the commands that are forwarded'),
     Parameter('alignment', 'known', 'where the real robot is: "known", by the six parameters '
               'that follow; by "tf"; or estimated from the motion, as "rigid" or "scaled"',
@@ -76,7 +69,8 @@ PARAMETERS = (
     Parameter('delay', 0.0, 'that delay, or a guess of it [s]', range=(-100.0, 100.0)),
     Parameter('longest_delay', 0.5, 'by how much the guess may be off, either way; less than half '
               'the period of a motion that repeats itself [s]', range=(1e-3, 100.0)),
-    Parameter('span', 10.0, 'time that delay and place are told from [s]', range=(0.1, 1000.0)),
+    Parameter('span', 10.0, 'time over which delay and placement are estimated [s]',
+              range=(0.1, 1000.0)),
     Parameter('longest_gap', 0.1, 'time between samples over which is interpolated [s]',
               range=(1e-3, 10.0)),
     Parameter('window', 10.0, 'time over which RMSE and maximum are taken [s]',
@@ -85,7 +79,7 @@ PARAMETERS = (
               range=(0.1, 1000.0)),
     Parameter('warn_percent', 5.0, "RMSE of tip or shape, as a part of the robot's length, from "
               'which diagnostics warn [%]', range=(0.0, 1e6), live=True),
-    Parameter('error_percent', 10.0, 'and from which they tell an error [%]', range=(0.0, 1e6),
+    Parameter('error_percent', 10.0, 'and from which they report an error [%]', range=(0.0, 1e6),
               live=True),
     Parameter('silence', 1.0, 'time without a measurement, or a simulated shape, from which '
               'diagnostics say so [s]', range=(0.01, 1000.0), live=True),
@@ -135,12 +129,11 @@ class Comparator(Node):
                 (Backbone, f'{self._simulator}/backbone', self._see_simulated, SIMULATED_QOS),
                 (JointState, f'{space}/joint_states', self._joints.simulate, SIMULATED_QOS),
                 (JointState, self._topic('joint_states'), self._see_joints, SENSOR_QOS)):
-            listen(self, kind, topic, take, qos, self._measurements.refused)
+            listen(self, kind, topic, take, qos, self._measurements.rejected)
         what, self._forwarding = self._value('forward'), None
         if what != 'nothing':
             topic = 'joint_states' if what == 'joint_states' else 'forwarded'
-            self._forwarding = Forwarding(
-                self, what, self._topic(topic), self._simulator, lambda: self._joints.names)
+            self._forwarding = Forwarding(self, what, self._topic(topic), self._simulator)
 
     def start(self) -> bool:
         """Say what is waited for."""
@@ -207,7 +200,7 @@ class Comparator(Node):
         if self._by_tf and np.isfinite(pose).all():
             there = self._measurements.tree.pose(frame, self._places.base_frame)
             if there is None:
-                self._measurements.refused.add(
+                self._measurements.rejected.add(
                     '/tf', f'{frame!r} is not connected to {self._places.base_frame!r}')
                 return
             pose = moved(there, pose)
@@ -261,12 +254,12 @@ class Comparator(Node):
             (self._value('warn_percent'), self._value('error_percent')))
         status.name = f'{self.get_fully_qualified_name()}: comparison'
         status.hardware_id = self._simulator
-        refused = [self._measurements.refused]
+        rejected = [self._measurements.rejected]
         if self._forwarding is not None:
-            refused.append(self._forwarding.refused)
+            rejected.append(self._forwarding.rejected)
         status.values += [KeyValue(key=key, value=str(value)) for key, value in (
-            ('refused messages', sum(one.count for one in refused)),
-            ('last refusal', next((one.last for one in refused if one.last), '')),
+            ('rejected messages', sum(one.count for one in rejected)),
+            ('last rejection', next((one.last for one in rejected if one.last), '')),
             ('forwarded commands', self._forwarding.count if self._forwarding else 0))]
         message = DiagnosticArray(status=[status])
         message.header.stamp = now
@@ -294,14 +287,14 @@ class Comparator(Node):
     def _realign(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Find the place of the real robot anew."""
         if self._settings.fit == 'known':
-            response.message = ('the place of the real robot is given: parameter alignment is '
+            response.message = ('the placement of the real robot is given: parameter alignment is '
                                 f'{self._value("alignment")}')
         elif self._comparison is None:
-            response.message = f'nothing came from {self._simulator} yet'
+            response.message = f'no message from {self._simulator} yet'
         else:
             self._comparison.place_again()
             response.success = True
-            response.message = 'the place of the real robot is told from what comes now'
+            response.message = 'the placement of the real robot is estimated again from now on'
         return response
 
 

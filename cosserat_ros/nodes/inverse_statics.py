@@ -51,7 +51,7 @@ def ask_inverse_statics(client: Client, given: Any) -> int:
     print_answer(robot, answer.status, answer.equilibrium, answer.actuation)
     met = answer.status.code == SolverStatus.CONVERGED
     if met:
-        print('the target is met')
+        print('the target is met' + effort_words(answer))
     else:
         missing = f'{1e3 * answer.position_errors[0]:.3f} mm'
         if given.orientation is not None:
@@ -60,6 +60,15 @@ def ask_inverse_statics(client: Client, given: Any) -> int:
     if given.send:
         print(send(client, [one.value for one in answer.actuation]))
     return 0 if met else PARTLY_MET
+
+
+def effort_words(answer: Any) -> str:
+    """Return what is known of the effort, after a comma; nothing if it was not sought."""
+    if not answer.starts:
+        return ''
+    proven = 'proven to be' if answer.local_optimum else 'not proven to be'
+    return (f', with an effort that is {proven} a local optimum; {answer.starts_agreed} of '
+            f'{answer.starts} starts agree on it')
 
 
 def send(client: Client, commands: list[float]) -> str:
@@ -79,14 +88,14 @@ def command_line() -> OneLineParser:
         'inverse-statics', "Actuation that brings the tip of a running simulator's robot to a "
         'place, at rest. Without --send the robot does not move.')
     for axis in 'xyz':
-        parser.add_argument(axis, type=finite, help='where the tip is to be, in base_link [m]')
+        parser.add_argument(axis, type=finite, help='target of the tip in base_link [m]')
     parser.add_argument(
         '--orientation', nargs=4, type=finite, metavar=('QX', 'QY', 'QZ', 'QW'),
-        help='how it is to be turned, as a quaternion')
+        help='target orientation of the tip, as a quaternion')
     parser.add_argument(
         '--nearest', action='store_true',
-        help='among many answers that nearest to the present actuation, not the least effort')
-    parser.add_argument('--send', action='store_true', help='command the robot with the answer')
+        help='of several solutions, the nearest to the present actuation, not the least effort')
+    parser.add_argument('--send', action='store_true', help='send the solution as commands')
     return parser
 
 

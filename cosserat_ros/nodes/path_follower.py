@@ -1,7 +1,7 @@
 """
-The node that leads a robot's tip along a path: an example of a controller in a loop of its own.
+The node that moves a robot's tip along a path: an example of a controller in its own loop.
 
-Before it moves it asks for the inverse statics of points on the path, and refuses one that is out
+Before it moves it asks for the inverse statics of points on the path, and rejects one that is out
 of reach. It goes to the beginning, and then turns the path's velocity, and a part of the error
 that it sees, into rates of commands, by the static Jacobian that the simulator gives for the
 present equilibrium; what swings is damped. Whatever breaks the loop - a simulator that leaves, is
@@ -24,7 +24,7 @@ from ..checks.errors import CosseratError, InvalidModel
 from ..checks.fields import check_vector
 from ..control.resolved_rate import ResolvedRate, SwingDamper
 from ..control.tip_path import eased_time, SHAPES, TipPath
-from ..msg import ActuatorCommand, RobotInfo, SolverStatus
+from ..msg import ActuatorCommand, ActuatorInfo, RobotInfo, SolverStatus
 from ..srv import Linearize, SolveInverseStatics
 from .common.checked_messages import check_robot
 from .common.complaints import Complaints
@@ -55,7 +55,8 @@ PARAMETERS = (
               range=(-10.0, 10.0)),
     Parameter('period', 8.0, 'time for a round [s]', range=(0.1, 10000.0)),
     Parameter('axes', 'xy',
-              'what of the tip is led: "xy", for robots that cannot choose their height; or "xyz"',
+              'coordinates of the tip that are controlled: "xy", for robots that cannot choose '
+              'their height; or "xyz"',
               choices=('xy', 'xyz')),
     Parameter('tolerance', 0.002, 'distance from the robot at which a point is out of reach [m]',
               range=(1e-6, 1.0)),
@@ -68,12 +69,12 @@ PARAMETERS = (
               "of the least squares, as a part of the robot's length per range of a command [-]",
               range=(1e-6, 10.0)),
     Parameter('relaxation', 0.5,
-              'rate at which commands that do not matter to the tip go to rest [1/s]',
+              'rate at which commands that do not move the tip return to rest [1/s]',
               range=(0.0, 100.0)),
-    Parameter('gain', 2.0, 'part of the error that is made good per second; 0: open loop [1/s]',
+    Parameter('gain', 2.0, 'part of the error that is corrected per second; 0: open loop [1/s]',
               range=(0.0, 100.0), live=True),
     Parameter('lead', 0.0,
-              'time by which the path is looked at ahead, for actuators that follow late [s]',
+              'time by which the path is followed ahead, for actuators with a lag [s]',
               range=(0.0, 10.0), live=True),
     Parameter('smoothing', 0.15,
               'time constant by which the error is smoothed, so that the gain does not excite '
@@ -90,7 +91,7 @@ OFF_CLOCK = 1.0    # [s] between a stamp and our clock that is no delay any more
 LONGEST = 0.5      # [s] between two poses that commands are moved on for
 APPROACH = 2.0     # [s] at least to the beginning of the path
 JUMP = 0.6         # of the radius, that a tip cannot move at once: it was reset
-SWING = 2.0        # times the path's speed, that it may have besides
+SWING = 2.0        # times the path's speed, or that seen last, that it may have besides
 FASTEST_ERROR = 0.2  # of the radius, that the gain makes good at a time
 ONSET = 0.25       # of a period until the path goes at its pace
 PATIENCE = 10.0    # [s] for an answer
@@ -113,6 +114,8 @@ class PathFollower(Node):
         self._tip: Optional[np.ndarray] = None
         self._tip_stamp, self._tip_period = 0, 0.02   # [ns]; [s] between poses
         self._tip_age = 0.0                       # [s] by its stamp and our clock, as it came
+        self._tip_speed = 0.0                     # [m/s]
+        self._highest = 0.0                       # [m] of tips before paths, and straight arms
         self._started = 0                         # [ns] on the path, and since then [s]:
         self._acted_at = self._judged_at = 0.0    # when commands were moved on, an error seen
         self._turn = 0
@@ -128,12 +131,12 @@ class PathFollower(Node):
         self._error_topic = self.create_publisher(
             Vector3Stamped, '~/tracking_error', STATE_QOS)
         self._marker_topic = self.create_publisher(MarkerArray, '~/markers', STATE_QOS)
-        refused = Complaints(self.get_logger().warning)
+        rejected = Complaints(self.get_logger().warning)
         for kind, topic, take, qos in (
                 (RobotInfo, 'robot', self._meet_robot, LATCHED_QOS),
                 (PoseStamped, 'tip_pose', self._see_tip, STATE_QOS),
                 (TwistStamped, 'tip_twist', self._see_twist, STATE_QOS)):
-            listen(self, kind, f'{self._simulator}/{topic}', take, qos, refused)
+            listen(self, kind, f'{self._simulator}/{topic}', take, qos, rejected)
         self.create_timer(1.0 / SUPERVISION_RATE, self._supervise)
         self.create_timer(1.0 / MARKER_RATE, self._draw)
 
@@ -151,12 +154,12 @@ class PathFollower(Node):
         """Begin with a robot, or again if its simulator was started again."""
         check_robot(robot)
         if not robot.actuators:
-            raise InvalidModel('actuators', [], 'given: nothing else leads a tip')
+            raise InvalidModel('actuators', [], 'at least one: they move the tip')
         paced = [one.name for one in robot.actuators if one.mode == ActuatorCommand.VELOCITY]
         if paced:
-            raise InvalidModel('actuators', paced, 'told positions or efforts, not velocities')
+            raise InvalidModel('actuators', paced, 'commanded by position or effort, not velocity')
         spans = [slider_range(one, robot.length) for one in robot.actuators]
-        self._robot = robot
+        self._robot, self._highest = robot, robot.length
         self._path = TipPath(
             self._value('path'), tuple(self._value(f'centre_{axis}') for axis in 'xyz'),
             self._value('radius') or 0.125 * robot.length, self._value('period'),
@@ -165,10 +168,14 @@ class PathFollower(Node):
         limits = [[getattr(one, name) for one in robot.actuators]
                   for name in ('lower', 'upper', 'rate', 'rest')]
         lower, upper, rate, rest = (np.array(values) for values in limits)
-        self._control = ResolvedRate(
-            lower, upper, rate, rest,
+        # Driven joints move the tip at once: what they did against its velocity would be a part of
+        # the velocity that is seen next, and the loop would swing up by itself.
+        held = np.array([moves_at_once(one) for one in robot.actuators])
+        self._control, self._damping_control = (ResolvedRate(
+            lower, upper, greatest, rest,
             np.array([(one.high - one.low) * one.scale for one in spans]), robot.length,
             self._value('damping'), self._value('relaxation'))
+            for greatest in (rate, np.where(held, 0.0, rate)))
         self._rates, self._robot_step = rate, robot.step
         self._begin(f'{robot.name} is there')
 
@@ -186,8 +193,9 @@ class PathFollower(Node):
         if self._phase != FOLLOWING or before is None:
             return
         jump = float(np.linalg.norm(tip - before))
-        turned = 2.0 * math.pi * passed / self._path.period  # [rad] of a circle, meanwhile
-        if jump > self._path.radius * (JUMP + SWING * turned) or passed < 0.0:
+        pace = 2.0 * math.pi * self._path.radius / self._path.period  # of a circle [m/s]
+        swung = SWING * max(pace, self._tip_speed) * passed
+        if jump > JUMP * self._path.radius + swung or passed < 0.0:
             self._begin(f'the robot was reset: its tip jumped by {1e3 * jump:.1f} mm')
             return
         self._judge(message, tip)
@@ -223,15 +231,16 @@ class PathFollower(Node):
         """Ask whether the path can be followed, and how to its beginning."""
         self.get_logger().info(reason)
         self._phase = WAITING  # before those who hear that they get no answer look at it
-        self._calls.give_up('begun again')
+        self._calls.give_up('restarted')
 
     def _ask(self) -> None:
         """Begin to ask, once there is a tip."""
-        assert self._robot is not None
+        assert self._robot is not None and self._tip is not None
         self._phase = ASKING
+        self._highest = max(self._highest, float(self._tip[2]))
         lifted = self._value('axes') == 'xy'
         self._axes = np.array([1.0, 1.0, 0.0 if lifted else 1.0])
-        self._reach = Reach(self._path, lifted, self._robot.length, self._value('tolerance'))
+        self._reach = Reach(self._path, lifted, self._highest, self._value('tolerance'))
         self._ask_next()
 
     def _ask_next(self) -> None:
@@ -340,6 +349,7 @@ class PathFollower(Node):
     def _see_twist(self, message: TwistStamped) -> None:
         """Move the commands on by what leads the tip along the path; its pose has just come."""
         swing = near('twist.linear', message.twist.linear)
+        self._tip_speed = float(np.linalg.norm(swing))
         stamp = nanoseconds(message.header.stamp)
         elapsed = 1e-9 * (stamp - self._started)
         dt = min(elapsed - self._acted_at, LONGEST)
@@ -360,7 +370,7 @@ class PathFollower(Node):
         shift = self._damper.shift(
             self._error - self._last_error, swing - velocity_now, age,
             self._value('swing_damping'))
-        self._send(self._control.step(jacobian, shift[led] / dt, self._commands, dt))
+        self._send(self._damping_control.step(jacobian, shift[led] / dt, self._commands, dt))
 
     def _place(self, elapsed: float) -> tuple[np.ndarray, np.ndarray]:
         """Return where the tip is to be, and its velocity, so long after the beginning [s]."""
@@ -374,7 +384,7 @@ class PathFollower(Node):
 
     def _lose(self, reason: str) -> None:
         """Begin again later."""
-        if reason == 'begun again':
+        if reason == 'restarted':
             return
         self._begin(f'{reason}; waiting')
         self._not_before = time.monotonic() + SILENCE
@@ -388,6 +398,12 @@ class PathFollower(Node):
         wanted = self._place(max(elapsed, 0.0))[0]
         self._marker_topic.publish(path_markers(
             self._robot, now.to_msg(), self._reach.line(), wanted))
+
+
+def moves_at_once(actuator: ActuatorInfo) -> bool:
+    """Tell whether an actuator moves the tip rigidly, not by forces."""
+    return (actuator.kind in (ActuatorInfo.SLIDE, ActuatorInfo.TURN)
+            and actuator.mode == ActuatorCommand.POSITION)
 
 
 def near(field: str, message: Any) -> np.ndarray:

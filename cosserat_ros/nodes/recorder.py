@@ -1,5 +1,6 @@
 """
-The node that records a robot: all that it says and is told, as a rosbag2 in MCAP.
+The node that records all inputs and outputs of a robot as a rosbag2 in MCAP. It cannot record
+what is sent before publisher and recorder have discovered each other: a second, as a rule.
 
 The messages are written as they came, each topic with its definition and its quality of service,
 so that `ros2 bag play`, Foxglove and readers without ROS need nothing but the file.
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 import importlib.util
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Optional
 
@@ -21,6 +23,7 @@ from rclpy.expand_topic_name import expand_topic_name
 from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.topic_or_service_is_hidden import topic_or_service_is_hidden
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from ..checks.errors import CosseratError
@@ -30,7 +33,7 @@ from .common.process import run
 from .page.feeds import matching_qos, same_service
 
 PARAMETERS = (
-    Parameter('folder', 'recordings', 'folder that the recording is put into; made if need be'),
+    Parameter('folder', 'recordings', 'folder of recordings; created if missing'),
     Parameter('name', '', 'name of the recording; empty: by the time of its start'),
     Parameter('simulator', 'simulator',
               "name of the robot's node in the namespace of this one"),
@@ -47,6 +50,7 @@ INPUTS = {  # what a simulator listens to, by its name: heard from the start, wh
     'joint_commands': 'sensor_msgs/msg/JointState',
     '{}/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
     '{}/wrench': 'geometry_msgs/msg/WrenchStamped',
+    '{}/obstacles': 'cosserat_ros/msg/Obstacle',
 }
 UNWANTED = '/rosout', '/parameter_events'  # of every node, and not about the robot
 
@@ -74,6 +78,7 @@ class Recorder(Node):
         self.failed = False
         self._known: dict[str, Any] = {}  # topic: its subscription, or none where it has no type
         self._begun: set[str] = set()     # topics that the file has
+        self._last = 0  # [ns] the time of the newest message
         steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
         self.create_timer(LOOK, self._look, clock=steady)
         self.create_timer(SAVE, self._save, clock=steady)
@@ -93,6 +98,7 @@ class Recorder(Node):
         """End the recording, and say what it has."""
         if not self.failed:
             try:
+                self._keep_what_waits()
                 with self._writing():
                     counts = self._recording.close()
             except CannotRecord as error:
@@ -106,8 +112,21 @@ class Recorder(Node):
         silent = sorted({*self._wanted, *self._known} - {t for t, n in counts.items() if n})
         if silent:
             tell = self.get_logger().warning if self._wanted else self.get_logger().info
-            tell(f'nothing came on {", ".join(silent)}')
+            tell(f'no message on {", ".join(silent)}')
         return True
+
+    def _keep_what_waits(self) -> None:
+        """Write what has come and was not taken yet, in the order in which it came."""
+        waiting = []
+        for subscription in filter(None, self._known.values()):
+            for _ in range(DEPTH):  # more may come all the time
+                with subscription.handle:
+                    taken = subscription.handle.take_message(subscription.msg_type, True)
+                if taken is None:
+                    break
+                waiting.append((taken[1]['received_timestamp'], subscription.callback, taken))
+        for _, keep, taken in sorted(waiting, key=itemgetter(0)):
+            keep(*taken)
 
     def _value(self, name: str) -> Any:
         return self.get_parameter(name).value
@@ -129,6 +148,8 @@ class Recorder(Node):
         """Subscribe to what is new, and anew where a publisher came that offers less."""
         for topic, kind in self._topics().items():
             publishers = self.get_publishers_info_by_topic(topic)
+            if not publishers and topic not in self._known:  # somebody waits for it: so do we
+                self._listen(topic, kind, QoSProfile(depth=DEPTH))
             if not publishers:
                 continue
             if self._known.get(topic, self) is None:  # has a type that is not installed
@@ -142,8 +163,15 @@ class Recorder(Node):
                 self._listen(topic, kind, qos)
 
     def _listen(self, topic: str, kind: str, qos: QoSProfile) -> None:
-        self._known[topic] = self.create_subscription(
-            message_class(kind), topic, self._keep(topic, kind), qos, raw=True)
+        try:
+            self._known[topic] = self.create_subscription(
+                message_class(kind), topic, self._keep(topic, kind), qos, raw=True)
+        except UnknownType as error:
+            self._leave_out(topic, error)
+
+    def _leave_out(self, topic: str, error: UnknownType) -> None:
+        self._known[topic] = None
+        self.get_logger().warning(f'{topic} is not recorded: {error}')
 
     def _begin(self, topic: str, kind: str, endpoints: list) -> bool:
         """Begin a topic in the file, unless it has it; tell whether it does then."""
@@ -152,8 +180,7 @@ class Recorder(Node):
                 with self._writing():
                     self._recording.add(topic, kind, endpoints)
             except UnknownType as error:
-                self._known[topic] = None
-                self.get_logger().warning(f'{topic} is not recorded: {error}')
+                self._leave_out(topic, error)
                 return False
             self._begun.add(topic)
         return True
@@ -169,7 +196,8 @@ class Recorder(Node):
                 told = self.get_subscriber_names_and_types_by_node(*robot)
             except rcl.NodeNameNonExistentError:  # not there yet, or no more
                 said = told = []
-            wanted = {*SHARED, *(name for name, _ in [*said, *told])} - set(UNWANTED)
+            wanted = {*SHARED, *(name for name, _ in [*said, *told]
+                                 if not topic_or_service_is_hidden(name))} - set(UNWANTED)
         return {name: kinds[0] for name, kinds in self.get_topic_names_and_types()
                 if name in wanted}
 
@@ -177,8 +205,9 @@ class Recorder(Node):
         simulated = self._value('use_sim_time')
 
         def keep(data: bytes, info: Any) -> None:
-            came = (self.get_clock().now().nanoseconds if simulated
-                    else info['received_timestamp'])  # which may be a while ago
+            came = self.get_clock().now().nanoseconds
+            if not simulated:  # when it was received: a while ago, and before others if sent again
+                came = self._last = max(info['received_timestamp'], self._last)
             # Who said it may not be known yet, or no more: then as we listen to it.
             said = topic in self._begun or self._begin(
                 topic, kind, self.get_publishers_info_by_topic(topic)

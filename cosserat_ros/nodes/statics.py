@@ -38,8 +38,8 @@ def command_line() -> OneLineParser:
         'statics', "Static equilibrium of a running simulator's robot, which does not move.")
     parser.add_argument(
         'actuation', nargs='*', type=actuator_value, metavar='NAME=VALUE',
-        help='what an actuator is told, in the SI unit of its command, or with a unit that tells '
-             'what is meant: tendon_1=3, tendon_1=3N, tendon_1=5mm, chamber_1=20kPa; all others '
+        help='command of an actuator, in its SI unit, or with a unit: '
+             'tendon_1=3, tendon_1=3N, tendon_1=5mm, chamber_1=20kPa; all others '
              'keep their present command')
     return parser
 

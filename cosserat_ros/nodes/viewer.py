@@ -383,6 +383,8 @@ class Viewer(Node):
             topic: joint_rows(feed.newest) for topic, feed in self._feeds.items()
             if feed.newest is not None and feed.type is JointState})
         panel.set_status(*self._status(now))
+        self._page.scene.follow([
+            driver.place for driver in self._drivers.values() if driver.place is not None])
         for driver in self._drivers.values():
             driver.report(now, self._feeds.get(driver.joint_topic))
 

@@ -13,14 +13,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from numba import types
-from numba.core import cgutils
-from numba.core.options import DefaultOptions
 from numba.extending import intrinsic, lower_builtin, overload, type_callable
-from numba.np.arrayobj import make_array, populate_array
 import numpy as np
 
 from .kernels import DISABLED
+from .numba_parts import cgutils, make_array, populate_array
 from .references import read_field, ReferenceType
+
+try:
+    from numba.core.options import DefaultOptions
+except ImportError:
+    COUNTING_IS_OPTIONAL = False
+else:
+    COUNTING_IS_OPTIONAL = hasattr(DefaultOptions, '_nrt')  # private: slower without it
 
 F = TypeVar('F', bound=Callable)
 
@@ -39,7 +44,7 @@ def unowned(function: F) -> F:
     numba counts wherever a part of an array gets a name, by a call each. The kernel must not take
     arrays from the heap; it cannot be compiled then.
     """
-    if not DISABLED and hasattr(DefaultOptions, '_nrt'):  # a private option: slower without it
+    if not DISABLED and COUNTING_IS_OPTIONAL:
         options: Any = function
         options.targetoptions['_nrt'] = False
     return function

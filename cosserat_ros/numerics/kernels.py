@@ -3,7 +3,8 @@ The compiler of the numerics: ``@kernel`` is numba's ``njit`` with this library'
 
 Compiled code is cached on disk. numba's own cache looks only at the file of the function it
 loads, so that an edit of a callee in another file would go unseen; here the cache key is the
-source of every module that has kernels, and of this one.
+source of all modules that the kernel's module imports, directly or not, of what extends numba, and
+of all named tuples: kernels get these also from modules that theirs does not import.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from collections.abc import Callable
 from functools import cache
 import hashlib
 from pathlib import Path
+import re
 from typing import Any, TypeVar
 
 import numba
 import numba.extending
 
 F = TypeVar('F', bound=Callable)
-# Of modules that have kernels, structures that kernels get, or parts of the compiler.
-MARKS = (b'\n@kernel', b'\n@inner', b'\n@merged', b'\n@remote', b'(NamedTuple)', b'intrinsic',
-         b'CompilerBase')
+ROOT = Path(__file__).resolve().parent.parent
+IMPORTS = re.compile(rb'^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)', re.M)
+NAMED_TUPLES = re.compile(rb'^class \w+\(NamedTuple\):\n(?:[ \t][^\n]*\n|\n)*', re.M)
 DISABLED = bool(getattr(numba.config, 'DISABLE_JIT', False))  # numba makes its fields as it runs
 
 try:
@@ -31,15 +33,55 @@ else:
     compare_options_quickly()
     INNER = {'pipeline_class': Inner}
 
+try:
+    from .first_use import announce
+except ImportError:  # of a numba that tells nobody when it compiles
+    pass
+else:
+    announce()
+
 
 @cache
-def _library_stamp() -> bytes:
-    """Digest of the sources of all modules whose changes change compiled code."""
+def _stamp(path: Path) -> bytes:
+    """Return the digest of all sources whose changes change code of kernels in this file."""
+    digest = hashlib.sha256(_shared())
+    for module in sorted(_needed(path)):
+        digest.update(module.read_bytes())
+    return digest.digest()
+
+
+def _needed(path: Path) -> set[Path]:
+    """Return this module of the library, and all that it imports, directly or not."""
+    needed: set[Path] = set()
+    unseen = [path]
+    while unseen:
+        module = unseen.pop()
+        if module not in needed:
+            needed.add(module)
+            unseen += _imported(module)
+    return needed
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Return the modules of the library that a module imports."""
+    found = []
+    for dots, name, names in IMPORTS.findall(path.read_bytes()):
+        origin = path.parents[len(dots) - 1] if dots else ROOT
+        module = origin.joinpath(*filter(None, name.decode().split('.')))
+        parts = re.findall(r'\w+', names.decode())
+        found += [module.with_suffix('.py'), *(module / f'{part}.py' for part in parts)]
+    return tuple(each for each in found if each.is_file())
+
+
+@cache
+def _shared() -> bytes:
+    """Return the digest of what extends numba, and of all named tuples of the library."""
     digest = hashlib.sha256()
-    for path in sorted(filter(Path.is_file, Path(__file__).parent.parent.rglob('*.py'))):
+    for path in sorted(filter(Path.is_file, ROOT.rglob('*.py'))):
         source = path.read_bytes()
-        if path == Path(__file__) or any(mark in source for mark in MARKS):
-            digest.update(source)
+        for part in [source] if b'numba.' in source else NAMED_TUPLES.findall(source):
+            digest.update(part)
     return digest.digest()
 
 
@@ -50,19 +92,28 @@ def kernel(function: F) -> F:
     Division by zero gives inf or NaN as in numpy, not an exception, so that the hot loops have no
     error branches; callers check what they return. Other threads of Python run meanwhile.
     """
-    return _cached(numba.njit(error_model='numpy', nogil=True)(function))
+    return _cached(function, nogil=True)
 
 
-def _cached(function: Any) -> Any:
+def _cached(function: Any, **options: bool) -> Any:
+    """Return a compiled function with a cache on disk, or without one where that cannot be."""
+    def make() -> Any:
+        njit: Any = numba.njit  # whose type hints lack some of these options
+        return njit(error_model='numpy', **options)(function)
+
+    made = make()
     if DISABLED:
-        return function
+        return made
     try:
-        function.enable_caching()
-    except RuntimeError:  # no folder to cache in can be written (a robot's read-only disk)
-        return function
-    # numba has no public way to add to its cache key; test_kernels.py holds this one.
-    file = function._cache._cache_file
-    file._source_stamp, load = _library_stamp(), file._load_index
+        made.enable_caching()
+        # numba has no public way to add to its cache key; test_kernels.py holds this one.
+        file = made._cache._cache_file
+        load, _ = file._load_index, file._source_stamp
+    except (AttributeError, RuntimeError):
+        # A numba that is other inside, whose key would not see edits of callees; or no folder that
+        # can be written (a robot's read-only disk).
+        return make()
+    file._source_stamp = _stamp(Path(function.__code__.co_filename).resolve())
 
     def load_if_known():
         try:
@@ -71,7 +122,7 @@ def _cached(function: Any) -> Any:
             return {}
 
     file._load_index = load_if_known
-    return function
+    return made
 
 
 def inner(function: F) -> F:
@@ -95,9 +146,7 @@ def remote(function: F) -> F:
     numba takes the code of all that a kernel calls into it, and optimises it anew in each. For
     what is large this would be most of the time that compiling takes.
     """
-    njit: Any = numba.njit
-    return _cached(njit(
-        error_model='numpy', no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    return _cached(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 class Direct:

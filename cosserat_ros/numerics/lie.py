@@ -712,26 +712,6 @@ def mrp_rate_matrix(sigma):
     return _matrix(0.25 * (1.0 - _dot(sigma, sigma)), 0.5, 0.5, sigma)
 
 
-@kernel
-def inverse_mrp_rate_matrix(sigma):
-    """
-    Return B^-1 in u = B^-1 sigma_s; B^-1 = 16 B^T / (1 + |sigma|^2)^2.
-
-    Parameters
-    ----------
-    sigma : (3,) float64
-        Modified Rodrigues parameters or their shadow [-].
-
-    Returns
-    -------
-    (3, 3) float64
-
-    """
-    s = _dot(sigma, sigma)
-    gamma = 8.0 / (1.0 + s) ** 2
-    return _matrix(0.5 * gamma * (1.0 - s), -gamma, gamma, sigma)
-
-
 def _finite_batch(field: str, value: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Return `value` as a finite float64 array (..., *shape), or raise `InvalidModel`."""
     allowed = f'finite numbers of shape (..., {", ".join(map(str, shape))})'
@@ -860,6 +840,8 @@ def matrix_from_quaternion(q: ArrayLike) -> np.ndarray:
     largest = np.abs(batch).max(axis=-1, keepdims=True)
     if not largest.all():
         raise InvalidModel('quaternion', q, 'of non-zero length')
+    if not batch.size:  # which SciPy before 1.12 does not take
+        return np.empty(batch.shape[:-1] + (3, 3))
     # Scaled first: the square of a very short or long one would not be a float.
     return Rotation.from_quat((batch / largest).reshape(-1, 4)).as_matrix().reshape(
         batch.shape[:-1] + (3, 3))

@@ -16,9 +16,6 @@ from typing import Any, TypeVar
 from llvmlite import ir
 import numba
 from numba import types
-from numba.core import cgutils
-from numba.core.datamodel import models
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import (
     intrinsic,
     lower_getattr_generic,
@@ -27,10 +24,17 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.arrayobj import make_array, populate_array
 import numpy as np
 
 from .kernels import DISABLED
+from .numba_parts import (
+    AttributeTemplate,
+    cgutils,
+    infer_getattr,
+    make_array,
+    models,
+    populate_array,
+)
 
 T = TypeVar('T', bound=tuple)
 WORD = 8  # bytes; of a field that is no tuple and no array

@@ -22,6 +22,7 @@ from scipy.integrate import solve_ivp
 
 from ..analysis.lagrangian import lagrangian_of
 from ..assembly.rods import RodsSolver
+from ..checks.errors import NotConverged
 from ..numerics.lie import inverse_left_tangent_so3
 
 Tell = Callable[[float], None]
@@ -68,7 +69,7 @@ def explicit_motion(
     for start, end in zip([0.0, *times[:-1]], times):
         way = solve_ivp(slope, [start, end], x, 'DOP853', rtol=tolerance, atol=tolerance)
         if not way.success:
-            raise RuntimeError(f'no explicit integration from {start} to {end} s: {way.message}')
+            raise NotConverged(f'no explicit integration from {start} to {end} s: {way.message}')
         x = way.y[:, -1]
         put(float(end), x)
         z, attitude = solver.recentred(solver.z, solver.attitude)

@@ -19,12 +19,13 @@ import numpy as np
 
 from ..assembly.joint_kinds import JointKind
 from ..assembly.one_rod import RodSolver
-from ..assembly.solver import Solution
+from ..checks.errors import NotConverged
 from ..description.modes import StrainModes
 from ..description.rod import Material, Rod, Segment
 from ..description.section import Circular
 from ..numerics.lie import exp_so3
 from ..rod.discretisation import discretise
+from .convergence import require
 
 LENGTH, RADIUS, YOUNG_MODULUS = 20.0, 0.0176 / 2, 2.1e11  # [m], [m], [Pa]
 POISSON_RATIO = 0.3  # G = 8.1e10 Pa
@@ -41,7 +42,7 @@ def twisted_rod(modes: StrainModes) -> RodSolver:
     solver.load(solver.no_loads()._replace(gravity=GRAVITY))
     for k in range(1, TURNS + 1):
         solver.hold_tip(exp_so3(np.array([0.0, 0.0, 2.0 * np.pi * k / TURNS])), [0, 0, LENGTH])
-        _check(solver.statics())
+        require(solver.statics())
     return solver
 
 
@@ -53,7 +54,7 @@ def _buckle(solver: RodSolver) -> float:
     while place > LENGTH - GIVEN_WAY:
         push[-1, 2] -= FORCE_STEP
         solver.load(loads._replace(end_force=push))
-        _check(solver.statics())
+        require(solver.statics())
         place = float(solver.state().p_end[-1, 2])
     solver.load(loads)
     return place
@@ -71,13 +72,8 @@ def pushed(modes: StrainModes, wanted: Iterable[float], step: float = 0.05) -> I
     for wish in wanted:
         for z in np.linspace(place, wish, int(np.ceil((place - wish) / step)) + 1):
             solver.hold_tip(np.eye(3), [0, 0, z])
-            _check(solver.statics())
+            require(solver.statics())
         place = wish
         if np.abs(solver.state().xi[:, 2] - 1.0).max() > 0.01:
-            raise RuntimeError(f'the rod has left its loop for a compressed one at {wish:g} [m]')
+            raise NotConverged(f'the rod has left its loop for a compressed one at {wish:g} [m]')
         yield solver
-
-
-def _check(solution: Solution) -> None:
-    if not solution.converged:
-        raise RuntimeError(solution.message)

@@ -18,7 +18,8 @@ class Sections(NamedTuple):
     u0: np.ndarray      # (P, 3) curvature at rest [1/m]
     Qn: np.ndarray      # (P, 3) compliance, eq. 21 [1/N]
     Qm: np.ndarray      # (P, 3) eq. 22 [1/(N m^2)]
-    force: np.ndarray   # (P, 3) per length, world frame [N/m]
+    force: np.ndarray   # (P, 3) f, per length, world frame [N/m]
+    moment: np.ndarray  # (P, 3) l, likewise [N]
 
 
 @kernel
@@ -49,6 +50,7 @@ def rates(a, which, phi, out):
             d[6 + i] = -(u[j] * y[6 + k] - u[k] * y[6 + j]) - (
                 R[0, i] * a.force[p, 0] + R[1, i] * a.force[p, 1] + R[2, i] * a.force[p, 2])
             d[9 + i] = -(v[j] * y[6 + k] - v[k] * y[6 + j]) - (
-                u[j] * y[9 + k] - u[k] * y[9 + j])
+                u[j] * y[9 + k] - u[k] * y[9 + j]) - (
+                R[0, i] * a.moment[p, 0] + R[1, i] * a.moment[p, 1] + R[2, i] * a.moment[p, 2])
         for i in range(12):
             d[i] *= a.length[p]

@@ -30,6 +30,7 @@ from ..checks.errors import UnknownName
 from ..numerics.lie import (
     matrix_from_mrp,
     mrp_from_matrix,
+    shadow_mrp,
     switch_mrp,
 )
 from .mrp_equations import rates, Sections
@@ -128,12 +129,15 @@ class End:
         y = np.concatenate([np.zeros(6), self.force, self.moment])
         if self.joint == 'screw':
             y[3], y[6] = np.tan(0.25 * relative[0] / self.pitch), -relative[9] / self.pitch
+            shadow = shadow_mrp(y[SIGMA])
+            if abs(shadow[0] - relative[3]) < abs(y[3] - relative[3]):
+                y[SIGMA] = shadow  # of the two, which are one turn, the one to compare with
         elif self.joint == 'spring':
             y[6] = -self.stiffness * relative[0]
         return y
 
 
-class Rod(NamedTuple):
+class MrpRod(NamedTuple):
     """A rod, its ends, and its properties along arc length [m]."""
 
     length: float                                     # [m]
@@ -143,11 +147,12 @@ class Rod(NamedTuple):
     u0: np.ndarray                                    # (3,) curvature at rest [1/m]
     Qn: np.ndarray                                    # (3,) compliance, eq. 21 [1/N]
     Qm: np.ndarray                                    # (3,) eq. 22 [1/(N m^2)]
-    force: Callable[[float], np.ndarray] | None = None  # per length, world frame [N/m]
+    force: Callable[[float], np.ndarray] | None = None   # f, per length, world frame [N/m]
     pieces: int = 1
+    moment: Callable[[float], np.ndarray] | None = None  # l, likewise [N]
 
 
-class RigidBody(NamedTuple):
+class MrpBody(NamedTuple):
     """A rigid body: where it is at first, and what acts on it, world frame."""
 
     r: np.ndarray       # (3,) [m]
@@ -155,7 +160,7 @@ class RigidBody(NamedTuple):
     moment: np.ndarray  # (3,) about r [N m]
 
 
-class Solution(NamedTuple):
+class MrpSolution(NamedTuple):
     """A solution, or the last iterate."""
 
     converged: bool
@@ -172,17 +177,18 @@ class Solution(NamedTuple):
 class _Pieces(NamedTuple):
     """Pieces of rods, all integrated in a row (eqs. 43, 44)."""
 
-    rods: list[Rod]
+    rods: list[MrpRod]
     first: np.ndarray   # (P,) where each begins [m]
     length: np.ndarray  # (P,) [m]
 
     def sections(self, part: float) -> Sections:
         """Return all pieces at a part of each."""
-        forces = [np.zeros(3) if rod.force is None else rod.force(s) for rod, s in zip(
-            self.rods, self.first + part * self.length)]
+        force, moment = (np.array([np.zeros(3) if load is None else load(s) for load, s in zip(
+            loads, self.first + part * self.length)], dtype=float) for loads in (
+                [rod.force for rod in self.rods], [rod.moment for rod in self.rods]))
         v0, u0, Qn, Qm = (np.array([getattr(rod, name) for rod in self.rods], dtype=float)
                           for name in ('v0', 'u0', 'Qn', 'Qm'))
-        return Sections(self.length, v0, u0, Qn, Qm, np.array(forces, dtype=float))
+        return Sections(self.length, v0, u0, Qn, Qm, force, moment)
 
     def shoot(
         self, which: np.ndarray, phi: np.ndarray, accuracy: float,
@@ -248,14 +254,14 @@ def relative_at(end: End, phi: np.ndarray, bodies: np.ndarray, side: float) -> n
         turn.T @ (phi[R] - p), mrp_from_matrix(relative), load @ phi[N], load @ phi[M]])
 
 
-class Assembly:
+class MrpAssembly:
     """
     Rods with joints at their ends, on the ground or on rigid bodies.
 
     Parameters
     ----------
-    rods : sequence of Rod
-    bodies : sequence of RigidBody
+    rods : sequence of MrpRod
+    bodies : sequence of MrpBody
     tolerance : float
         Of Newton's method, of the norm of all constraints.
     accuracy : float
@@ -264,7 +270,7 @@ class Assembly:
     """
 
     def __init__(
-        self, rods: Sequence[Rod], bodies: Sequence[RigidBody] = (), tolerance: float = 1e-8,
+        self, rods: Sequence[MrpRod], bodies: Sequence[MrpBody] = (), tolerance: float = 1e-8,
         accuracy: float = 1e-12,
     ) -> None:
         self.rods, self.bodies = list(rods), list(bodies)
@@ -345,7 +351,7 @@ class Assembly:
         return constraints, parts, [
             along[a:b] for a, b in zip(self._first[:-1], self._first[1:])], bodies[0]
 
-    def solve(self, guess: np.ndarray | None = None, most: int = 50) -> Solution:
+    def solve(self, guess: np.ndarray | None = None, most: int = 50) -> MrpSolution:
         """
         Return the solution by Newton's method.
 
@@ -361,17 +367,19 @@ class Assembly:
                 break
             Z = self._switched(
                 Z - np.linalg.lstsq((C[1:] - C[0]).T / steps, C[0], rcond=1e-14)[0])
-        return Solution(
+        return MrpSolution(
             residual <= self.tolerance, iteration, residual, Z, parts, phi, bodies)
 
     def _switched(self, Z: np.ndarray) -> np.ndarray:
-        """Return unknowns with rotations of bodies and pieces within the unit ball."""
-        at, places = 0, [Z.size - 6 * k - 3 for k in range(len(self.bodies))]
+        """Return unknowns with rotations of starts, pieces and bodies within the unit ball."""
+        Z, at, places = Z.copy(), 0, [Z.size - 6 * k - 3 for k in range(len(self.bodies))]
         for rod in self.rods:
-            for _ in range(rod.pieces - 1):
-                places.append(at + 6 + 3)
-                at += 12
-            at += 6
+            sigma = np.zeros(12)  # what a joint holds of it is zero, also in the shadow
+            sigma[rod.start.free] = Z[at:at + 6]
+            sigma[SIGMA] = switch_mrp(sigma[SIGMA])
+            Z[at:at + 6] = sigma[rod.start.free]
+            places.extend(at + 6 + 12 * k + 3 for k in range(rod.pieces - 1))
+            at += 6 + 12 * (rod.pieces - 1)
         for place in places:
             Z[place:place + 3] = switch_mrp(np.ascontiguousarray(Z[place:place + 3]))
         return Z

@@ -25,8 +25,9 @@ c          index of a mode: one component of strain, on one element
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+import mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ from numpy.polynomial import legendre
 from ..checks.errors import InvalidModel
 from ..description.modes import FAMILIES, StrainModes
 from ..description.rod import Rod
+
+LARGE = 1_000_000  # entries of matrices that are mostly zeros
 
 
 class Discretisation(NamedTuple):
@@ -118,8 +121,6 @@ def discretise_elements(
 
 def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Discretisation:
     """Return the elements of a rod as one, with dense matrices; see `discretise_elements`."""
-    if not any(modes.counts):
-        raise InvalidModel('modes', modes.counts, 'at least one mode in some component')
     ends, x, _ = _divided(rod, modes, breaks)
     elements = discretise_elements(rod, modes, breaks)
     E, m, steps = len(elements), len(x), len(elements[0].turn)
@@ -131,7 +132,7 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
 
     def diagonal(name: str) -> np.ndarray:
         rows, columns = getattr(elements[0], name).shape
-        full = np.zeros((E * rows, E * columns))  # what stays 0 takes no memory
+        full = _blank(E * rows, E * columns)
         for e, element in enumerate(elements):
             full[e * rows:(e + 1) * rows, e * columns:(e + 1) * columns] = getattr(element, name)
         return full
@@ -147,6 +148,16 @@ def discretise(rod: Rod, modes: StrainModes, breaks: Sequence[float] = ()) -> Di
         viscous=diagonal('viscous'))
     # One layout for all rods: kernels are compiled once, and their products are fast.
     return Discretisation(*map(np.ascontiguousarray, arrays))
+
+
+def _blank(rows: int, columns: int) -> np.ndarray:
+    """Return a matrix of zeros that takes memory only where it is written to."""
+    if rows * columns < LARGE:
+        return np.zeros((rows, columns))
+    memory = mmap.mmap(-1, 8 * rows * columns)
+    if hasattr(mmap, 'MADV_NOHUGEPAGE'):  # pages of 2 MB would be mostly zeros
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory).reshape(rows, columns)
 
 
 def split(d: Discretisation) -> list[Element]:
@@ -240,8 +251,7 @@ def _reach(within: np.ndarray, count: int, nodes: int, steps: int) -> np.ndarray
 
 def as_stress(d: Discretisation, force: np.ndarray) -> np.ndarray:
     """Return a stress (N, 6) made of the modes that acts on them with a force (n,)."""
-    amplitudes = np.linalg.solve(
-        gram(d.Phi, d.component, d.w, np.ones(d.stiffness.shape)), force)
+    amplitudes = np.linalg.solve(gram_along(d, np.ones(d.stiffness.shape)), force)
     stress = np.zeros(d.stiffness.shape)
     np.add.at(stress.T, d.component, (d.Phi * amplitudes).T)
     return stress
@@ -253,6 +263,32 @@ def gram(
     """Return the integral of Phi^T law Phi, (n, n), for a diagonal law (N, 6)."""
     full = (w[:, None] * law[:, component] * Phi).T @ Phi
     return np.where(component[:, None] == component, full, 0.0)
+
+
+def grams(d: Discretisation, law: np.ndarray) -> np.ndarray:
+    """Return the same of each element of a rod, (E, b, b): modes of others are 0 on it."""
+    E = len(d.W)
+    m, b = d.s.size // E, d.component.size // E
+    blocks = np.zeros((E, b, b))
+    for e in range(E):
+        nodes, modes = slice(e * m, (e + 1) * m), slice(e * b, (e + 1) * b)
+        blocks[e] = gram(d.Phi[nodes, modes], d.component[modes], d.w[nodes], law[nodes])
+    return blocks
+
+
+def gram_along(d: Discretisation, law: np.ndarray) -> np.ndarray:
+    """Return the same of a whole rod, (n, n)."""
+    blocks = grams(d, law)
+    E, b, _ = blocks.shape
+    total = np.zeros((E, b, E, b))
+    total[np.arange(E), :, np.arange(E)] = blocks
+    return total.reshape(E * b, E * b)
+
+
+def in_a_row(sizes: Iterable[int]) -> list[slice]:
+    """Return where parts of these sizes are in an array that has them one after another."""
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [slice(start, end) for start, end in zip(ends, ends[1:])]
 
 
 def element_ends(rod: Rod, elements: int, breaks: Sequence[float]) -> np.ndarray:

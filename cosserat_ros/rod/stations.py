@@ -49,7 +49,8 @@ class Seen(NamedTuple):
     stresses: np.ndarray  # (M, 6) force and moment in the rod, body frame [N, N m]
     wrenches: np.ndarray  # (M, 6) the same along the axes of the frame [N, N m]
     twists: np.ndarray    # (M, 6) velocity and angular velocity in the world, body frame
-    at_nodes: np.ndarray  # (2, N, 6) strains of the nodes and their rates, body frame
+    at_nodes: np.ndarray  # (N, 6) strains of the nodes, body frame
+    rates: np.ndarray     # (N, 6) their rates [1/s]
 
 
 class Stations:
@@ -256,7 +257,7 @@ def _look(d, between, base, q, q_t, law, frame, seen):
     x = state_of(d, base, q, q_t, q_t)  # accelerations are not looked at
     for n in range(x.xi.shape[0]):
         for i in range(6):
-            seen.at_nodes[0, n, i], seen.at_nodes[1, n, i] = x.xi[n, i], x.xi_t[n, i]
+            seen.at_nodes[n, i], seen.rates[n, i] = x.xi[n, i], x.xi_t[n, i]
     m = between.of_nodes.shape[1]
     velocity, spin = vector(3), vector(3)
     for s in range(between.element.size):

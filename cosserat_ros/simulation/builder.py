@@ -1,5 +1,5 @@
 """
-A robot's description as an assembly: the one place that knows both.
+A robot's description as an assembly: the one place that knows robots and parts of assemblies.
 
 Rods grow out of base_link and out of bodies. base_link is the ground here, or a body that is
 driven or floats; all is seen from where it is at the start. Legs end on the platform, a free body.
@@ -20,6 +20,7 @@ from ..description.joints import BASE, Mount, RodJoint
 from ..description.robot import Robot
 from ..laws.actuators import Paths
 from ..rod.discretisation import Discretisation
+from .fluid import flow_on
 
 Z_AXIS, X_AXIS = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)
 
@@ -50,13 +51,13 @@ def assembly_of(
     parts = {}
     for name, d in rods.items():
         rod, (tip, tip_joint) = robot.rods[name], _tip(robot, name)
-        dry = rod.dry_bending(d.s)
+        dry, flow = rod.dry_bending(d.s), flow_on(rod)
         parts[name] = RodPart(
             d, base=_end(robot, rod.base), tip=tip, tip_joint=tip_joint,
             base_joint=joint_kind(rod.base.joint),
             paths=paths[name] if paths[name].flat.size else None,
             laws=laws[name], dry_bending=dry if dry.any() else None, contact=rod.contact,
-            outline=rod.outline)
+            outline=rod.outline, flow=flow.along, tip_flow=flow.at_tip)
     return Assembly(_bodies(robot), parts, _joints(robot), gravity, robot.obstacles)
 
 
@@ -68,7 +69,7 @@ def _bodies(robot: Robot) -> dict[str, RigidBody]:
     for name, body in robot.standing.items():
         bodies[name] = RigidBody(
             body.mass, body.inertia.matrix(), body.centre_of_mass,
-            np.eye(4) if body.pose is None else body.pose.matrix())
+            np.eye(4) if body.pose is None else body.pose.matrix(), contact=body.contact)
     if robot.platform is not None:
         bodies[PLATFORM] = RigidBody(
             robot.platform.mass, robot.platform.inertia.matrix(),

@@ -24,14 +24,14 @@ def contradiction(model: Model, solver: RodsSolver, drives: Drives) -> str:
     """Return which commands exclude each other near the present state, in words; or nothing."""
     unmet, dependent = [], []
     for i, d in enumerate(model.rods):
-        rigid = {place.slot: name for name, place in model.places.items() if place.rod == i
-                 and place.slot >= 0 and drives.kind[i, place.slot] == LENGTH
-                 and drives.compliance[i, place.slot] == 0.0}
+        rigid = {number: name for name, number in model.numbers.items()
+                 if model.places[name].rod == i and drives.kind[number] == LENGTH
+                 and drives.compliance[number] == 0.0}
         if len(rigid) < 2:
             continue
-        slots = list(rigid)
+        numbers, slots = list(rigid), [model.places[name].slot for name in rigid.values()]
         G = np.einsum('mkc,kc->mc', solver.gradients(i)[slots][:, :, d.component], d.Phi)
-        missing = drives.command[i, slots] - solver.lengths()[i, slots]
+        missing = drives.command[numbers] - solver.lengths()[numbers]
         size = np.linalg.norm(G, axis=1)
         size = np.where(size > 0.0, size, 1.0)
         U, values, _ = np.linalg.svd(G / size[:, None])

@@ -64,6 +64,8 @@ class DrivenJoints:
 
     def tell(self, reached: Mapping[str, float], dt: float = 0.0) -> None:
         """Tell the joints what their actuators have got to; dt [s] is the step that follows."""
+        if not self.places:
+            return
         c = self._solver.tree.coordinates
         for name, at in self.places.items():
             drive = self._drives[name].coordinate.drive

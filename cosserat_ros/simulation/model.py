@@ -2,7 +2,8 @@ r"""
 A robot's description as arrays for the solver.
 
 Everything is seen from base_link: gravity is turned into it. Rods get breaks where something ends
-or is fixed to them, and equal numbers of elements.
+or is fixed to them. What all rods have is in flat arrays, one rod after another, see
+`cosserat_ros.assembly.rods`.
 """
 
 from __future__ import annotations
@@ -15,23 +16,25 @@ from numpy.polynomial import legendre
 
 from ..assembly.assembly import Assembly
 from ..assembly.layout import RodLaws
-from ..assembly.loads import Bodies, Loads, no_loads, stack
+from ..assembly.loads import add_wrench, Bodies, join, joined, Loads, no_loads
 from ..assembly.rods import RodsSolver
 from ..checks.errors import InvalidModel, UnknownName
 from ..checks.fields import check_number
+from ..description.joints import KINDS
 from ..description.modes import StrainModes
 from ..description.parts import Body, Chamber, principal_axes, Tendon
 from ..description.robot import Robot
 from ..description.routing import Path
-from ..laws.actuators import Drives, EFFORT, GAS, LENGTH, Paths
+from ..laws.actuators import Drives, EFFORT, GAS, given_efforts, LENGTH, Paths
 from ..laws.capstan_friction import TendonFriction
 from ..laws.chords import ChordLengths, Chords, chords_of, Holes
 from ..laws.feeding import Feeding
 from ..numerics.integrators import SCHEMES
-from ..rod.discretisation import Discretisation, discretise, element_ends
+from ..rod.discretisation import Discretisation, discretise, element_ends, in_a_row
 from ..rod.stations import Stations
 from .builder import assembly_of
 
+HERE = np.eye(4)
 GAS_CONSTANT = 8.31446261815324  # [J/(mol K)]
 ELEMENT_TIME = 4e-9     # [s] of one iteration per node of an element and (modes + 18)^2
 COUPLING_TIME = 1e-9    # [s] likewise, per unknown^3 of a rod whose elements laws couple
@@ -63,7 +66,7 @@ class Model:
     ----------
     robot : Robot
     modes : StrainModes, optional
-        Instead of those of the description.
+        Of all rods, instead of those of the description.
 
     """
 
@@ -74,59 +77,79 @@ class Model:
         tip = robot.tip
         self.tip_offset = np.ascontiguousarray(  # on what carries it
             robot.on_body(tip.on or '', tip.frame, tip.offset))
-        self.modes = modes or robot.modes
-        if robot.legs and self.modes.stretch == 0:
-            raise InvalidModel('modes.stretch', 0, 'at least 1: legs are fed')
+        self.modes = [modes or robot.modes_of(name) for name in self.names]
+        self._check_modes()
         self.rods = self._discretise()
         legs = {leg.rod for leg in robot.legs.values()}
         self.feeding = Feeding(dict(zip(self.names, self.rods)), [
             rod.segments[0].length if name in legs else 0.0 for name, rod in robot.rods.items()])
         self.chords = self._find_chords()
         self.places = self._find_places()
-        self.slots = max(1 + max((p.slot for p in self.places.values()), default=-1), 0)
+        self.nodes = in_a_row(d.s.size for d in self.rods)        # of each rod among those of all
+        self.elements = in_a_row(len(d.W) for d in self.rods)     # likewise
+        on_rods = [name for i in range(len(self.rods)) for name in self._on(i)]
+        self.numbers = {name: number for number, name in enumerate(on_rods)}  # among all efforts
         self.paths = [self._paths(i) for i in range(len(self.rods))]
         self.rest_lengths = np.array([
-            [robot.rest_position(name) if name in robot.chambers else self._rest_length(name)
-             for name in self._on(i)] + [0.0] * (self.slots - len(self._on(i)))
-            for i in range(len(self.rods))])
-        self._routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
+            robot.rest_position(name) if name in robot.chambers else self._rest_length(name)
+            for name in on_rods])
+        routed: dict[str, Tendon | Chamber] = {**robot.tendons, **robot.chambers}
+        self._routed = {name: routed[name] for name in on_rods}
         self._described = self._rules({})
         self._told = self._as_drives()
 
     # --- Rods ---
 
-    def _discretise(self) -> list[Discretisation]:
-        """Return the rods with breaks where something ends, all with as many elements."""
-        breaks = [self._breaks(name) for name in self.names]
-        self._check_cost(max(
-            len(element_ends(self.robot.rods[name], self.modes.elements, b)) - 1
-            for name, b in zip(self.names, breaks)))
-        rods = [discretise(self.robot.rods[name], self.modes, b)
-                for name, b in zip(self.names, breaks)]
-        most = max(len(d.W) for d in rods)
-        for i, name in enumerate(self.names):
-            while len(rods[i].W) < most:
-                longest = np.argmax(np.diff(rods[i].breaks))
-                breaks[i].append(float(np.mean(rods[i].breaks[longest:longest + 2])))
-                rods[i] = discretise(self.robot.rods[name], self.modes, breaks[i])
-        return rods
-
-    def _check_cost(self, elements: int) -> None:
-        """Raise if a solve would take too long, by an estimate."""
-        modes, rods = self.modes, len(self.names)
-        per_element, nodes = sum(modes.counts), modes.nodes_per_element
-        chain = 2 * modes.substeps * (nodes + 1)
-        time = rods * elements * ELEMENT_TIME * (per_element + 18) ** 2 * (
-            nodes + CHAIN_SHARE * chain)
-        unknowns = elements * per_element
-        time += sum(self._couples(name) for name in self.names) * COUPLING_TIME * unknowns ** 3
-        time += rods * DENSE_TIME * unknowns * (elements * (nodes + chain) + 2 * unknowns)
-        if time > LONGEST_ITERATION:
+    def _check_modes(self) -> None:
+        """Raise unless rods have the modes that what is on them, or nothing else, asks for."""
+        robot, legs = self.robot, {leg.rod for leg in self.robot.legs.values()}
+        for i, (name, modes) in enumerate(zip(self.names, self.modes)):
+            field = self._modes_field(i)
+            if name in legs and modes.stretch == 0:
+                raise InvalidModel(f'{field}.stretch', 0, 'at least 1: legs are fed')
+            if not any(modes.counts) and self._on(i):
+                raise InvalidModel(field, modes.counts, 'at least one mode in some component: '
+                                   f'{self._on(i)[0]} acts on rod {name!r}')
+        if not any(count for modes in self.modes for count in modes.counts) and not _moves(robot):
             raise InvalidModel(
-                'modes', f'{per_element} modes and {nodes} nodes on each of '
-                f'{elements} elements of {rods} rod{"s" if rods > 1 else ""}: {time:.2g} s',
+                self._modes_field(0), self.modes[0].counts, 'at least one mode in some component, '
+                'unless rods are rigid and joints alone move')
+
+    def _modes_field(self, i: int) -> str:
+        """Return where the description has the modes of rod i."""
+        name = self.names[i]
+        own = self.modes[i] is self.robot.rods[name].modes
+        return f'rods.{name}.modes' if own else 'modes'
+
+    def _discretise(self) -> list[Discretisation]:
+        """Return the rods, with breaks where something ends."""
+        breaks = [self._breaks(name) for name in self.names]
+        self._check_cost([
+            len(element_ends(self.robot.rods[name], modes.elements, b)) - 1
+            for name, modes, b in zip(self.names, self.modes, breaks)])
+        return [discretise(self.robot.rods[name], modes, b)
+                for name, modes, b in zip(self.names, self.modes, breaks)]
+
+    def _check_cost(self, elements: Sequence[int]) -> None:
+        """Raise if a solve would take too long, by an estimate."""
+        times = [self._cost(*each) for each in zip(self.names, self.modes, elements)]
+        if sum(times) > LONGEST_ITERATION:
+            i, rods = int(np.argmax(times)), len(times)
+            modes, among = self.modes[i], f' of {rods} rods' if rods > 1 else ''
+            raise InvalidModel(
+                self._modes_field(i), f'{sum(modes.counts)} modes and {modes.nodes_per_element} '
+                f'nodes on each of {elements[i]} elements: {times[i]:.2g} s of '
+                f'{sum(times):.2g} s{among}',
                 'fewer modes, nodes, substeps or elements: one iteration may take '
                 f'{LONGEST_ITERATION:g} s by estimate')
+
+    def _cost(self, rod: str, modes: StrainModes, elements: int) -> float:
+        """Return an estimate of the time of one iteration [s], of what a rod adds to it."""
+        per_element, nodes = sum(modes.counts), modes.nodes_per_element
+        chain, unknowns = 2 * modes.substeps * (nodes + 1), elements * per_element
+        time = elements * ELEMENT_TIME * (per_element + 18) ** 2 * (nodes + CHAIN_SHARE * chain)
+        time += self._couples(rod) * COUPLING_TIME * unknowns ** 3
+        return time + DENSE_TIME * unknowns * (elements * (nodes + chain) + 2 * unknowns)
 
     def _couples(self, rod: str) -> bool:
         """Return whether tendons rub along a rod, or are straight in space: they couple it."""
@@ -164,8 +187,8 @@ class Model:
         return {name: places[name] for name in self.robot.actuators if name in places}
 
     def _paths(self, i: int) -> Paths:
-        """Return the paths on rod i; slots without an actuator have weight 0."""
-        d, m = self.rods[i], self.slots
+        """Return the paths on rod i."""
+        d, m = self.rods[i], len(self._on(i))
         r, r_s, weight = (np.zeros((m, d.s.size, 3)), np.zeros((m, d.s.size, 3)),
                           np.zeros((m, d.s.size)))
         flat = np.zeros(m, dtype=np.bool_)
@@ -196,7 +219,7 @@ class Model:
         self, commands: Mapping[str, float], modes: Mapping[str, str] | None = None,
     ) -> Drives:
         """
-        Return what tendons and chambers are told, stacked; legs are not among them.
+        Return what the tendons and chambers of all rods are told; legs are not among them.
 
         Parameters
         ----------
@@ -208,34 +231,31 @@ class Model:
 
         """
         if not modes:
-            offset, gain, slots = self._told
-            command = np.zeros((len(self.rods), self.slots))
-            command.ravel()[slots] = offset + gain * np.array(
-                [commands[name] for name in self._routed], dtype=float)
-            return self._described._replace(command=command)
-        command = np.zeros((len(self.rods), self.slots))
-        for name, actuator in self._routed.items():
-            mode = modes.get(name, actuator.command)
-            command[self.places[name]] = self.told(name, actuator, mode, commands[name])
-        return self._rules(modes)._replace(command=command)
+            kind, _, *others = self._described
+            return Drives(kind, self._commands(commands), *others)
+        return self._rules(modes)._replace(command=np.array([
+            self.told(name, actuator, modes.get(name, actuator.command), commands[name])
+            for name, actuator in self._routed.items()], dtype=float))
 
-    def _as_drives(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return offset and gain of all commands in `Drives` by described values, and slots."""
+    def _commands(self, commands: Mapping[str, float]) -> np.ndarray:
+        """Return described values as `Drives` takes them."""
+        offset, gain = self._told
+        values = np.array([commands[name] for name in self._routed], dtype=float)
+        values *= gain
+        values += offset
+        return values
+
+    def _as_drives(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return offset and gain of all commands in `Drives` by described values."""
         zero, one = (np.array([
             self.told(name, actuator, actuator.command, value)
             for name, actuator in self._routed.items()], dtype=float) for value in (0.0, 1.0))
-        slots = np.array([self.places[name].rod * self.slots + self.places[name].slot
-                          for name in self._routed], dtype=np.int64)
-        return zero, one - zero, slots
+        return zero, one - zero
 
     def _rules(self, modes: Mapping[str, str]) -> Drives:
         """Return the rules that close the actuators, without commands."""
-        shape = len(self.rods), self.slots
-        d = Drives(
-            np.full(shape, EFFORT), np.zeros(shape), np.zeros(shape),
-            np.zeros(shape, dtype=np.bool_), np.zeros(shape), np.zeros(shape), np.ones(shape))
-        for name, actuator in self._routed.items():
-            at = self.places[name]
+        d = given_efforts(np.zeros(len(self._routed)))
+        for at, (name, actuator) in enumerate(self._routed.items()):
             mode = modes.get(name, actuator.command)
             if isinstance(actuator, Tendon):
                 d.pulls[at], d.compliance[at] = True, actuator.compliance
@@ -253,7 +273,7 @@ class Model:
             if mode == 'tension':
                 return value
             taken = value + actuator.compliance * actuator.pretension
-            return float(self.rest_lengths[self.places[name]]) - taken
+            return float(self.rest_lengths[self.numbers[name]]) - taken
         factor = {'pressure': -1.0, 'volume': 1.0,
                   'amount': GAS_CONSTANT * actuator.temperature}[mode]
         return factor * value
@@ -271,18 +291,18 @@ class Model:
     # --- Loads and platform ---
 
     def loads(self, payloads: Mapping[str, Body] | None = None) -> Loads:
-        """Return gravity, drag, the bodies of the description and further ones, stacked."""
-        stacked = []
+        """Return gravity, drag, the bodies of the description and further ones."""
+        loads = []
         for name, d in zip(self.names, self.rods):
             rod = self.robot.rods[name]
             carried = [(self._place_of(body), body)
                        for body in (*self.robot.carried.values(), *(payloads or {}).values())
                        if self.robot.rod_name(body.rod) == name]
-            stacked.append(no_loads(d.s.size, d.W.shape[0])._replace(
+            loads.append(no_loads(d.s.size, d.W.shape[0])._replace(
                 gravity=self.gravity, square_drag=np.array(rod.drag.square),
                 linear_drag=np.array(rod.drag.linear),
                 bodies=_carried(d, carried)))
-        return stack(stacked)
+        return join(loads)
 
     def place(self, rod: str | None, at: float | None = None, extent: float = 0.0) -> Placement:
         """
@@ -329,20 +349,23 @@ class Model:
         """Return in words where the elements of rod i end."""
         return ', '.join(f'{s:g}' for s in self.rods[i].breaks[1:])
 
-    @staticmethod
     def add_wrench(
-        loads: Loads, place: Placement, wrench: np.ndarray, follower: bool = False,
+        self, loads: Loads, place: Placement, wrench: np.ndarray, follower: bool = False,
+        offset: np.ndarray = HERE,
     ) -> None:
-        """Add a wrench (6,) to stacked loads: along base_link, or along the body (`follower`)."""
+        """
+        Add a wrench (6,) to loads: along base_link, or along the body (`follower`).
+
+        At the end of an element, it may act at the origin of a frame `offset` (4, 4) from there.
+        """
         i, e = place.rod, place.end
         if e is None:
-            loads.line_force[i] += np.outer(place.share, wrench[:3])
-            loads.line_moment[i] += np.outer(place.share, wrench[3:])
+            loads.line_force[self.nodes[i]] += np.outer(place.share, wrench[:3])
+            loads.line_moment[self.nodes[i]] += np.outer(place.share, wrench[3:])
             return
-        force, moment = ((loads.follower_force, loads.follower_moment) if follower
-                         else (loads.end_force, loads.end_moment))
-        force[i, e] += wrench[:3]
-        moment[i, e] += wrench[3:]
+        add_wrench([part[self.elements[i]][e] for part in (
+            loads.end_force, loads.end_moment, loads.end_lever, loads.follower_force,
+            loads.follower_moment)], wrench, offset, follower)
 
     def assembly(self) -> Assembly:
         """Return the robot as an assembly, in its rest shape."""
@@ -356,7 +379,9 @@ class Model:
                             SCHEMES[self.robot.time.scheme], tolerance)
         solver.load(self.loads())
         if solver.tree.closures.a.size and not self.robot.legs:  # whom the first solve bends
-            solver.close()
+            closed = solver.close()
+            if not closed:
+                raise InvalidModel('joints', closed.message, 'loops that close at rest')
         return solver
 
     def _laws(self, i: int) -> RodLaws:
@@ -383,8 +408,14 @@ class Model:
                     [path.start, *discs.arc_lengths(rod.length), path.end], path.start, path.end))
                 holes[slot] = Holes(knots, path.at(knots))
             if holes:
-                found[i] = chords_of(rod, self.modes, d, holes)
+                found[i] = chords_of(rod, self.modes[i], d, holes)
         return found
+
+
+def _moves(robot: Robot) -> bool:
+    """Tell whether a robot moves even if its rods are rigid."""
+    return robot.base.motion == 'free' or any(
+        KINDS[named.joint.kind] for named in robot.moving.values())
 
 
 # --- Small parts ---------------------------------------------------------------------------------
@@ -395,23 +426,11 @@ def _carried(d: Discretisation, bodies: Sequence[tuple[float, Body]]) -> Bodies:
     total = [(0.0, np.zeros(3), np.zeros((3, 3)))] * E
     for s, body in bodies:
         e = int(np.argmin(np.abs(d.breaks[1:] - s)))
-        total[e] = _joined(total[e], (
+        total[e] = joined(total[e], (
             body.mass, np.array(body.centre_of_mass), body.inertia.matrix()))
     moments, axes = zip(*(principal_axes(J) for _, _, J in total))
     return Bodies(np.array([m for m, _, _ in total]), np.array([c for _, c, _ in total]),
                   np.array(moments), np.array(axes))
-
-
-def _joined(
-    a: tuple[float, np.ndarray, np.ndarray], b: tuple[float, np.ndarray, np.ndarray],
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return mass, centre and inertia about it of two bodies that are fixed to each other."""
-    mass = a[0] + b[0]
-    centre = (a[0] * a[1] + b[0] * b[1]) / mass
-    inertia = sum(
-        J + m * ((c - centre) @ (c - centre) * np.eye(3) - np.outer(c - centre, c - centre))
-        for m, c, J in (a, b))
-    return mass, centre, np.asarray(inertia)
 
 
 def _straighten(

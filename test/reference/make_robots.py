@@ -13,14 +13,24 @@ from pathlib import Path
 import numpy as np
 
 from cosserat_ros.analysis.stability import stability
+from cosserat_ros.description.parts import TimeStepping
 from cosserat_ros.description.robot import load
+from cosserat_ros.inverse.statics import InverseStatics
+from cosserat_ros.inverse.task import Target
 from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = Path(__file__).resolve().parent.parent.parent / 'config'
 ROBOTS = ('tendon_arm', 'three_segment_arm', 'fluidic_finger', 'helical_arm', 'stewart_gough',
           'planar_parallel')
 JOINTS = {'stewart_gough': ('clamped', 'spherical'), 'planar_parallel': ('clamped', 'revolute')}
+TIME = {'planar_parallel': TimeStepping()}  # whose file had no other then
 STEP = 0.01  # [s]
+WEIGHTS = 144.0, 145.0, 146.0, 147.0  # [N] on the platform, whose stiffness is lost in between
+LOADS = {  # [N, N m] on platforms; in the plane of the planar one
+    'stewart_gough': np.array([
+        [1.0, -0.5, -4.0, 0.02, 0.04, -0.02], [-1.0, 0.5, -2.0, 0.02, 0.0, 0.0]]),
+    'planar_parallel': np.array([[0.1, 0, -0.1, 0, 0.002, 0], [-0.05, 0, 0.1, 0, -0.005, 0]]),
+}
 
 
 def variants():
@@ -28,6 +38,7 @@ def variants():
     robots = {}
     for name in ROBOTS:
         robot = load(CONFIG / f'{name}.yaml')
+        robot = replace(robot, time=TIME.get(name, robot.time))
         robots[name] = robot
         for joint in JOINTS.get(name, ()):
             robots[f'{name}, {joint}'] = replace(robot, legs={
@@ -78,7 +89,40 @@ def run(robot):
         key: np.array([instant[key] for instant in instants]) for key in instants[0]}}
 
 
+def transition():
+    """Return margin, negative eigenvalues and height of Stewart and Gough's, near 145.5 N."""
+    rows = []
+    for force in WEIGHTS:
+        sim = Simulator(variants()['stewart_gough'])
+        sim.solver.tolerance = 1e-13
+        for part in (0.0, 100.0, 140.0, force):
+            sim.set_wrench([0.0, 0.0, -part, 0.0, 0.0, 0.0])
+            assert sim.statics().converged
+        found = stability(sim)
+        rows.append([found.margin, found.ways, sim.tip_pose()[2, 3]])
+    return np.array(rows)
+
+
+def lengths(robot):
+    """Return leg lengths that bring a platform under loads back to poses it had without, [m]."""
+    sim, rng, rows = Simulator(robot), np.random.default_rng(2), []
+    sim.solver.tolerance = 1e-13
+    for wrench in LOADS[robot.name]:
+        sim.set_wrench(np.zeros(6))
+        command(sim, rng)
+        assert sim.statics().converged
+        pose = sim.tip_pose()
+        sim.set_wrench(wrench)
+        found = InverseStatics(sim).solve([Target(
+            position=pose[:3, 3], rotation=pose[:3, :3])], start='present', damping=1e-7)
+        assert found.met, found.message
+        rows.append([found.commands[name] for name in robot.legs])
+    return np.array(rows)
+
+
 if __name__ == '__main__':
     np.savez_compressed(Path(__file__).parent / 'robots.npz', **{
         f'{name}/{key}': value for name, robot in variants().items()
-        for key, value in run(robot).items()})
+        for key, value in run(robot).items()},
+        **{f'{name}/lengths': lengths(robot)
+           for name, robot in variants().items() if robot.legs}, transition=transition())

@@ -2,7 +2,7 @@
 What the command-line clients share: one question to a running simulator, its answer as text.
 
 Everything that goes wrong is one line on stderr. Exit codes: 0 all is well, 1 there is no answer
-or it was refused, 2 the arguments make no sense, 3 the target is met in part only.
+or it was rejected, 2 the arguments make no sense, 3 the target is met in part only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DISCOVERY = 0.3  # of the time for an answer, within which a simulator must be f
 POSITION_UNITS = {ActuatorInfo.TENDON: 'm', ActuatorInfo.CHAMBER: 'm^3', ActuatorInfo.LEG: 'm',
                   ActuatorInfo.SLIDE: 'm', ActuatorInfo.TURN: 'rad'}
 EFFORT_UNITS = {ActuatorInfo.TENDON: 'N', ActuatorInfo.CHAMBER: 'Pa', ActuatorInfo.LEG: 'N',
-                ActuatorInfo.SLIDE: 'N', ActuatorInfo.TURN: 'N m'}
+                ActuatorInfo.SLIDE: 'N', ActuatorInfo.TURN: 'N m', ActuatorInfo.GAIT: '-'}
 UNITS = {  # that a value may be given in: the SI unit, and the size in it
     'N': ('N', 1.0), 'Pa': ('Pa', 1.0), 'kPa': ('Pa', 1e3), 'bar': ('Pa', 1e5),
     'm': ('m', 1.0), 'mm': ('m', 1e-3), 'm^3': ('m^3', 1.0), 'ml': ('m^3', 1e-6),
@@ -73,12 +73,12 @@ def make_parser(subcommand: str, description: str) -> OneLineParser:
     """Return a parser with the options that all clients have."""
     parser = OneLineParser(
         prog=f'cosserat {subcommand}', description=description,
-        epilog='Exit code: 0 all is well, 1 no answer or refused, 2 bad arguments, 3 the target '
+        epilog='Exit code: 0 success, 1 no answer or rejected, 2 bad arguments, 3 the target '
                'is met in part only.')
     parser.add_argument(
         '--force', nargs=3, type=finite, metavar=('X', 'Y', 'Z'),
-        help='a force on the tip beside the present loads [N], along the axes of the frame that '
-             'base_link is fixed to')
+        help='a force on the tip in addition to the present loads [N], in the frame to which '
+             'base_link is fixed')
     parser.add_argument(
         '--from-rest', action='store_true',
         help='start the search from the unloaded shape, not from the present one')
@@ -273,7 +273,12 @@ def command_unit(mode: int, info: ActuatorInfo) -> str:
     """Return the unit of a command in a mode of ActuatorCommand."""
     return {ActuatorCommand.DESCRIBED: info.unit, ActuatorCommand.AMOUNT: 'mol',
             ActuatorCommand.VELOCITY: info.unit, ActuatorCommand.EFFORT: EFFORT_UNITS[info.kind],
-            ActuatorCommand.POSITION: POSITION_UNITS[info.kind]}[mode]
+            ActuatorCommand.POSITION: position_unit(info)}[mode]
+
+
+def position_unit(info: ActuatorInfo) -> str:
+    """Return the unit of where an actuator is."""
+    return POSITION_UNITS.get(info.kind, info.unit)
 
 
 def actuator_table(
@@ -282,13 +287,13 @@ def actuator_table(
     """Return lines on every actuator; whoever is not `told` anything keeps its command."""
     commands = {one.name: quantity(one.value, command_unit(one.mode, info))
                 for one in told for info in robot.actuators if info.name == one.name}
-    kinds = {info.name: info.kind for info in robot.actuators}
+    infos = {info.name: info for info in robot.actuators}
     rows = [('actuator', 'command', 'position', 'effort')]
     for name, position, effort in zip(
             found.actuators.name, found.actuators.position, found.actuators.effort):
         rows.append((name, commands.get(name, 'as it is'),
-                     quantity(position, POSITION_UNITS[kinds[name]]),
-                     quantity(effort, EFFORT_UNITS[kinds[name]])))
+                     quantity(position, position_unit(infos[name])),
+                     quantity(effort, EFFORT_UNITS[infos[name].kind])))
     return table(rows) if len(rows) > 1 else ['no actuators']
 
 

@@ -8,7 +8,7 @@ from ...msg import ActuatorInfo, RobotInfo
 
 LARGEST = 1e15  # that a limit may be; more is none, and is said to be infinite
 KINDS = (ActuatorInfo.TENDON, ActuatorInfo.CHAMBER, ActuatorInfo.LEG, ActuatorInfo.SLIDE,
-         ActuatorInfo.TURN)
+         ActuatorInfo.TURN, ActuatorInfo.GAIT)
 
 
 def check_robot(info: RobotInfo) -> None:

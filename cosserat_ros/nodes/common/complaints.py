@@ -1,4 +1,4 @@
-"""What a node refuses: counted, and said now and then."""
+"""What a node rejects: counted, and said now and then."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ LONGEST = 500  # characters of a reason that are said: diagnostics hold it, see 
 
 
 class Complaints:
-    """Counts what is refused, and says so at most once per second."""
+    """Counts what is rejected, and says so at most once per second."""
 
     def __init__(self, say: Callable[[str], Any]) -> None:
         self._say, self._said = say, -PERIOD
         self.count, self.last = 0, ''
 
     def add(self, source: str, reason: str) -> None:
-        """Take note of something refused, and where it came from: a topic, or the page."""
+        """Take note of something rejected, and where it came from: a topic, or the page."""
         self.count += 1
         reason = ' '.join(reason.split())
         self.last = f'{source}: {reason if len(reason) <= LONGEST else reason[:LONGEST] + "..."}'
         if time.monotonic() - self._said > PERIOD:
             self._said = time.monotonic()
-            self._say(f'refused {self.last} ({self.count} refused so far)')
+            self._say(f'rejected {self.last} ({self.count} rejected so far)')

@@ -32,7 +32,7 @@ class FrameTree:
     """
     A forest of frames, each with the newest transform to its parent.
 
-    Whatever would break the forest is refused: a frame that is its own ancestor, numbers that are
+    Whatever would break the forest is rejected: a frame that is its own ancestor, numbers that are
     not finite or too large, quaternions that are not rotations, too many frames. So every question
     has an answer and ends.
     """
@@ -71,7 +71,7 @@ class FrameTree:
             raise ValueError(f'transform from {parent!r} to {child!r} lacks a name')
         old = self._edges.get(child)
         moved = old is None or old.parent != parent
-        if moved and child in self._ancestors(parent):
+        if moved and child in self.ancestors(parent):
             raise ValueError(f'frame {child!r} would be its own ancestor, through {parent!r}')
         values = tuple(map(float, values))
         if len(values) != 7 or not all(map(math.isfinite, values)):
@@ -108,7 +108,7 @@ class FrameTree:
     def roots(self) -> list[str]:
         """Frames without a parent, that of the most frames first."""
         if self._roots is None:
-            sizes = Counter(self._ancestors(name)[-1] for name in self.frames)
+            sizes = Counter(self.ancestors(name)[-1] for name in self.frames)
             self._roots = sorted(sizes, key=lambda root: (-sizes[root], root))
         return self._roots.copy()
 
@@ -132,7 +132,7 @@ class FrameTree:
             return pose.copy()
         return inverse(fixed) @ pose
 
-    def _ancestors(self, frame: str) -> list[str]:
+    def ancestors(self, frame: str) -> list[str]:
         """Return the frame, its parent, and so on to the root."""
         chain = [frame]
         while chain[-1] in self._edges:

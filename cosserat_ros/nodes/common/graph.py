@@ -27,6 +27,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.signals import SignalHandlerOptions
+from rclpy.topic_or_service_is_hidden import topic_or_service_is_hidden
 from ruamel.yaml import YAML, YAMLError
 
 from ...checks.errors import CosseratError, InvalidModel, UnknownName
@@ -165,7 +166,7 @@ class Asker(Node):
         while changed():
             count = len(known())
             self.wait_for(changed, QUIET)
-        return sorted(known())
+        return sorted(found for found in known() if not topic_or_service_is_hidden(found[0]))
 
     def kind_of_topic(self, name: str) -> str:
         """Return the type of a topic that somebody has, or raise."""
@@ -234,10 +235,11 @@ def topics(words: Sequence[str]) -> int:
 def echo(words: Sequence[str]) -> int:
     """Print what comes on a topic."""
     parser = OneLineParser(prog='cosserat echo', description='Print what comes on a topic.')
-    parser.add_argument('topic', help='as /joint_states')
-    parser.add_argument('-n', type=count, default=0, help='end after so many messages; 0: never')
+    parser.add_argument('topic', help='e.g. /joint_states')
+    parser.add_argument('-n', type=count, default=0,
+                        help='end after this number of messages; 0: never')
     parser.add_argument('--timeout', type=positive, default=math.inf, metavar='SECONDS',
-                        help='end with exit code 1 if nothing comes for so long')
+                        help='end with exit code 1 if no message arrives for this time')
 
     def act(node: Asker, given: Any) -> int:
         topic = node.resolve_topic_name(given.topic)
@@ -258,12 +260,12 @@ def echo(words: Sequence[str]) -> int:
 
 def publish(words: Sequence[str]) -> int:
     """Publish on a topic."""
-    parser = OneLineParser(prog='cosserat pub', description='Publish on a topic that somebody '
-                           'listens to.')
-    parser.add_argument('topic', help='as /simulator/commands')
-    parser.add_argument('message', help="fields in YAML, as '{data: [2, 0, 0, 0]}'")
+    parser = OneLineParser(prog='cosserat pub', description='Publish on a topic that has '
+                           'subscribers.')
+    parser.add_argument('topic', help='e.g. /simulator/commands')
+    parser.add_argument('message', help="fields in YAML, e.g. '{data: [2, 0, 0, 0]}'")
     parser.add_argument('--rate', type=positive, default=0.0, metavar='HZ',
-                        help='publish for ever, so often; once if not given')
+                        help='publish repeatedly, until Ctrl-C; once if not given')
 
     def act(node: Asker, given: Any) -> int:
         topic = node.resolve_topic_name(given.topic)
@@ -288,9 +290,9 @@ def call(words: Sequence[str]) -> int:
     """Call a service."""
     parser = OneLineParser(prog='cosserat call', description='Call a service, and print its '
                            'answer.')
-    parser.add_argument('service', help='as /simulator/pause')
+    parser.add_argument('service', help='e.g. /simulator/pause')
     parser.add_argument('request', nargs='?', default='{}',
-                        help="fields in YAML, as '{data: true}'; empty if not given")
+                        help="fields in YAML, e.g. '{data: true}'; empty if not given")
 
     def act(node: Asker, given: Any) -> int:
         service = node.resolve_service_name(given.service)
@@ -325,9 +327,9 @@ def parameters(words: Sequence[str]) -> int:
     """Show or set parameters of a node."""
     parser = OneLineParser(prog='cosserat params', description='Show the parameters of a node, or '
                            'one of them, or set it.')
-    parser.add_argument('node', help='as /simulator')
-    parser.add_argument('name', nargs='?', help='of a parameter; all if not given')
-    parser.add_argument('value', nargs='?', help='to set it to')
+    parser.add_argument('node', help='e.g. /simulator')
+    parser.add_argument('name', nargs='?', help='name of a parameter; all if not given')
+    parser.add_argument('value', nargs='?', help='new value')
 
     def act(node: Asker, given: Any) -> int:
         owner = full_name(node, 'node', given.node)

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.exceptions import InvalidTopicNameException
+from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
-from ...checks.errors import CosseratError
+from ...checks.errors import CosseratError, InvalidModel
 from .complaints import Complaints
 from .limits import check_size
 from .threads import describe
@@ -25,6 +27,14 @@ from .threads import describe
 
 class Undecodable(CosseratError, ValueError):
     """Bytes that are no message of the type that they are said to be."""
+
+
+def topic_name(node: Node, field: str, given: str) -> str:
+    """Return the full name of a topic that is given as seen from a node, or raise."""
+    try:
+        return node.resolve_topic_name(given)
+    except (InvalidTopicNameException, rcl.RCLError):
+        raise InvalidModel(field, given, 'names of topics') from None
 
 
 def decode(data: bytes, kind: type) -> Any:
@@ -39,7 +49,7 @@ def decode(data: bytes, kind: type) -> Any:
 
 def listen(
     node: Node, kind: type, topic: str, take: Callable[[Any], None], qos: QoSProfile,
-    refused: Complaints,
+    rejected: Complaints,
 ) -> Subscription:
     """
     Subscribe to a topic.
@@ -53,7 +63,7 @@ def listen(
     take : callable
         Takes a message; whatever it raises is said, and that is all.
     qos : QoSProfile
-    refused : Complaints
+    rejected : Complaints
         To which messages are added that cannot be decoded, or taken.
 
     """
@@ -61,6 +71,6 @@ def listen(
         try:
             take(decode(data, kind))
         except Exception as error:  # a message must not end a node, whatever is wrong with it
-            refused.add(topic, describe(error))
+            rejected.add(topic, describe(error))
 
     return node.create_subscription(kind, topic, hear, qos, raw=True)

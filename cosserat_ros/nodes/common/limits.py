@@ -19,6 +19,7 @@ LONGEST_TEXT = 1000  # characters of a string
 MOST_ITEMS = 1000    # of a list that is not in the table
 MOST = {             # of lists of this name, in requests and messages, and of what is kept of them
     'loads': 100, 'payloads': 100, 'snapshots': 100, 'targets': 100,
+    'obstacles': 200, 'vertices': 100_000, 'triangles': 100_000,  # of meshes
     'points': 10_000,       # of a trajectory
     'transforms': 100_000,  # of /tf
     'markers': 100_000, 'marker.points': 1_000_000, 'marker.colors': 1_000_000,

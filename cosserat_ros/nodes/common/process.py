@@ -50,7 +50,7 @@ def run(make_node: Callable[[], Any], args: Optional[list[str]] = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 after a signal; 1 if the node refused to start or could not go on, with the
+        Exit code: 0 after a signal; 1 if the node rejected to start or could not go on, with the
         reason on stderr.
 
     """
@@ -99,7 +99,7 @@ def take_clock(source: TimeSource, message: ClockMessage) -> None:
     node = source._get_node()
     if node is not None:
         node.get_logger().warning(
-            f'message on /clock left out: sec must be 0 or more, got {sec}, and nanosec less than '
+            f'message on /clock ignored: sec must be 0 or more, got {sec}, and nanosec less than '
             f'{NANO}, got {nanosec}', throttle_duration_sec=1.0)
 
 
@@ -118,7 +118,7 @@ def watch_for_namesakes(node: Node) -> None:
         if others > known[0]:
             node.get_logger().warning(
                 f'other nodes are named {node.get_fully_qualified_name()} too: {others}. All of '
-                'them take what is sent to one, and answer: start them with -r __ns:=... or '
+                'them receive and answer each message: start them with -r __ns:=... or '
                 '-r __node:=...')
         known[0] = others
 

@@ -110,13 +110,13 @@ def _in_words(tip: RunningError, shape: RunningError) -> str:
 def _why(comparison: LiveComparison) -> str:
     """Return why nothing is compared."""
     if comparison.placement is None:
-        return f'where the real robot is, is not known yet, {comparison.placement_fault}'
+        return f'the placement of the real robot is not known yet: {comparison.placement_fault}'
     lead = comparison.lead
     if abs(lead) > comparison.settings.span:
         return (f'the measurements are stamped {abs(lead):.1f} s '
-                f'{"after" if lead > 0.0 else "before"} the simulated shapes; is use_sim_time as '
-                'it should be, or is "arrival" to be the parameter stamps?')
-    return 'measurements and simulated shapes have not met'
+                f'{"after" if lead > 0.0 else "before"} the simulated shapes; check '
+                'use_sim_time, or set the parameter stamps to "arrival"')
+    return 'measurements and simulated shapes do not overlap in time yet'
 
 
 def _values(comparison: LiveComparison) -> dict[str, object]:

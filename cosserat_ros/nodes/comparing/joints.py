@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 import math
 from typing import Any, Optional
 
@@ -15,9 +14,11 @@ from std_msgs.msg import Float64MultiArray
 
 from ...checks.errors import InvalidModel
 from ...comparison.alignment import TimeBuffer
+from ...msg import RobotInfo
 from ..common.complaints import Complaints
 from ..common.conversions import nanoseconds, time_message
 from ..common.hearing import listen
+from ..simulation.robot_publisher import LATCHED_QOS
 
 FIELDS = 'position', 'velocity', 'effort'
 FORWARDED = 'nothing', 'commands', 'joint_commands', 'joint_states'
@@ -27,7 +28,7 @@ WAITING = 1000  # measured ones that may wait for them
 
 class JointErrors:
     """
-    Simulated less real joints, at the time of the real ones.
+    Simulated minus real joints, at the time of the real ones.
 
     Parameters
     ----------
@@ -41,11 +42,6 @@ class JointErrors:
         self._simulated: dict[str, TimeBuffer] = {}  # position, velocity and effort of each
         self._known: set[str] = set(FIELDS)          # that the simulated robot tells
         self._real: deque[tuple[float, JointState]] = deque(maxlen=WAITING)
-
-    @property
-    def names(self) -> set[str]:
-        """Of the simulated joints."""
-        return set(self._simulated)
 
     def simulate(self, message: JointState) -> None:
         """Take the joints of the simulated robot, or raise."""
@@ -106,17 +102,16 @@ class Forwarding:
         Where it comes from.
     simulator : str
         Full name of the node that simulates.
-    names : callable
-        Returns those of the simulated joints.
 
     """
 
     def __init__(
-        self, node: Node, what: str, topic: str, simulator: str, names: Callable[[], set[str]],
+        self, node: Node, what: str, topic: str, simulator: str,
     ) -> None:
         self.count = 0
-        self.refused = Complaints(node.get_logger().warning)
-        self._names = names
+        self.rejected = Complaints(node.get_logger().warning)
+        self._actuators: list[str] = []
+        listen(node, RobotInfo, f'{simulator}/robot', self._meet, LATCHED_QOS, self.rejected)
         kind, target, check = {
             'commands': (Float64MultiArray, f'{simulator}/commands', self._checked_numbers),
             'joint_commands': (JointState, f'{simulator.rpartition("/")[0]}/joint_commands',
@@ -125,7 +120,11 @@ class Forwarding:
         self._check = check
         self._publisher = node.create_publisher(kind, target, 10)
         if what != 'joint_states':  # those are listened to anyway
-            listen(node, kind, topic, self.take, QoSProfile(depth=10), self.refused)
+            listen(node, kind, topic, self.take, QoSProfile(depth=10), self.rejected)
+
+    def _meet(self, robot: RobotInfo) -> None:
+        """Take note of what the simulated robot can be told."""
+        self._actuators = [one.name for one in robot.actuators]
 
     def take(self, message: Any) -> None:
         """Pass a message on, or raise."""
@@ -139,13 +138,14 @@ class Forwarding:
         return message
 
     def _checked_joints(self, message: JointState) -> JointState:
-        """Return what there is of the joints that the simulated robot has."""
-        ours = [k for k, name in enumerate(message.name) if name in self._names()]
+        """Return what there is of the actuators that the simulated robot has."""
+        ours = [k for k, name in enumerate(message.name) if name in self._actuators]
         if not ours:
-            raise InvalidModel('name', list(message.name),
-                               f'of the simulated joints, {", ".join(sorted(self._names()))}')
+            raise InvalidModel(
+                'name', list(message.name),
+                f'of the simulated actuators, {", ".join(self._actuators) or "none known yet"}')
         told = JointState(header=message.header, name=[message.name[k] for k in ours])
-        for field in ('position', 'effort'):
+        for field in FIELDS:
             values = getattr(message, field)
             if len(values) not in (0, len(message.name)):
                 raise InvalidModel(field, list(values), f'none or {len(message.name)} numbers')

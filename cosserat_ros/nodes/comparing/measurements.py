@@ -8,8 +8,6 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, PoseArray, PoseStamped
 import numpy as np
-from rclpy.exceptions import InvalidTopicNameException
-from rclpy.impl.implementation_singleton import rclpy_implementation as rcl
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
@@ -19,7 +17,7 @@ from ...numerics.lie import quaternion_from_matrix
 from ..common.complaints import Complaints
 from ..common.conversions import nanoseconds, pose_numbers
 from ..common.frame_tree import FrameTree, matrix, plain_name
-from ..common.hearing import listen
+from ..common.hearing import listen, topic_name
 from ..simulation.robot_publisher import LATCHED_QOS, TF_QOS
 
 KINDS = 'pose', 'pose_array', 'frames'
@@ -32,14 +30,6 @@ UNKNOWN = np.full(7, np.nan)
 SHORTEST, LONGEST = 1e-6, 1e6  # between which a quaternion may be long
 # A marker's number, its time [s], the frame it is seen from, and its pose (7,) there.
 See = Callable[[int, float, str, np.ndarray], None]
-
-
-def topic_name(node: Node, field: str, given: str) -> str:
-    """Return the full name of a topic that is given as seen from a node, or raise."""
-    try:
-        return node.resolve_topic_name(given)
-    except (InvalidTopicNameException, rcl.RCLError):
-        raise InvalidModel(field, given, 'names of topics') from None
 
 
 class Measurements:
@@ -76,7 +66,7 @@ class Measurements:
                 f'{wanted} name{"s" if wanted > 1 else ""}, for {markers} arc_lengths by {kind}')
         self._node, self._markers, self._see = node, markers, see
         self._by_header, self._frame = by_header, frame
-        self.refused = Complaints(node.get_logger().warning)
+        self.rejected = Complaints(node.get_logger().warning)
         self.tree = FrameTree()
         self._frames = {plain_name(name): k for k, name in enumerate(names)}
         if len(self._frames) < len(names):
@@ -84,10 +74,10 @@ class Measurements:
         if kind == 'pose':
             for k, name in enumerate(names):
                 topic = topic_name(node, 'parameter measured', name)
-                listen(node, PoseStamped, topic, self._taker(k), SENSOR_QOS, self.refused)
+                listen(node, PoseStamped, topic, self._taker(k), SENSOR_QOS, self.rejected)
         elif kind == 'pose_array':
             topic = topic_name(node, 'parameter measured', names[0])
-            listen(node, PoseArray, topic, self._take_array, SENSOR_QOS, self.refused)
+            listen(node, PoseArray, topic, self._take_array, SENSOR_QOS, self.rejected)
         else:
             self.listen_to_frames()
 
@@ -95,7 +85,7 @@ class Measurements:
         """Keep the newest pose of every frame."""
         if not hasattr(self, '_tf'):
             self._tf = [
-                listen(self._node, TFMessage, topic, self._take_frames, qos, self.refused)
+                listen(self._node, TFMessage, topic, self._take_frames, qos, self.rejected)
                 for topic, qos in (('/tf', TF_QOS), ('/tf_static', LATCHED_QOS))]
 
     def _time(self, stamp: Time) -> float:
@@ -126,7 +116,7 @@ class Measurements:
                 self.tree.set_transform(one.child_frame_id, one.header.frame_id,
                                         (t.x, t.y, t.z, q.x, q.y, q.z, q.w))
             except ValueError as reason:
-                self.refused.add('/tf', str(reason))
+                self.rejected.add('/tf', str(reason))
                 if marker is not None:
                     self._see(marker, self._time(one.header.stamp), self._frame, UNKNOWN)
                 continue
@@ -136,7 +126,7 @@ class Measurements:
             seen_from = self._frame or one.header.frame_id
             pose = self.tree.pose(one.child_frame_id, seen_from)
             if pose is None:
-                self.refused.add('/tf', f'{one.child_frame_id} is not connected to {seen_from}')
+                self.rejected.add('/tf', f'{one.child_frame_id} is not connected to {seen_from}')
             else:
                 self._see(marker, self._time(one.header.stamp), seen_from,
                           pose_numbers(pose[None])[0])

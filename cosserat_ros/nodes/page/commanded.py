@@ -16,7 +16,7 @@ class Commanded:
     The commands in force.
 
     A command of ours holds while its actuator is on its way. Once it has arrived, or stands still
-    elsewhere, what is measured is the command: somebody else gave it, or ours was refused.
+    elsewhere, what is measured is the command: somebody else gave it, or ours was rejected.
 
     Parameters
     ----------

@@ -79,6 +79,7 @@ class Driver:
         self._node, self._page, self._post = node, page, post
         self._closed = False
         self._tip: Optional[np.ndarray] = None   # pose seen from base_link
+        self.place: Optional[np.ndarray] = None  # of base_link where all is drawn [m]
         self._asked_at = math.inf                # [s] when a solve was asked for, if any
         self._wants_solve = False                # the target has moved since
         self._diagnosis: Optional[DiagnosticStatus] = None
@@ -140,7 +141,7 @@ class Driver:
         self._commanded.tell(commands, time.monotonic())
         self._commands.publish(Float64MultiArray(data=commands.tolist()))
         if not self._commands.get_subscription_count():
-            self._controls.say(f'nobody listens to {self._commands.topic_name}', good=False)
+            self._controls.say(f'no subscriber on {self._commands.topic_name}', good=False)
 
     # ------------------------------------------------------------ time
 
@@ -163,7 +164,7 @@ class Driver:
             if answer is not None and answer.success:
                 self._controls.say(done)
             else:
-                reason = fault or answer.message or 'refused without a reason'
+                reason = fault or answer.message or 'rejected without a reason'
                 self._controls.say(f'{service}: {reason}', good=False)
 
         self._controls.say(f'{service} ...')
@@ -228,6 +229,7 @@ class Driver:
         base = tree.pose(self.info.base_frame, fixed)
         self._tip = tree.pose(self.info.tip_frame, self.info.base_frame)
         if base is not None:
+            self.place = base[:3, 3]
             self._controls.target.set_base(base)
             if self._tip is not None:
                 self._trail.add((base @ self._tip)[:3, 3], now)

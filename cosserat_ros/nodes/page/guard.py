@@ -128,14 +128,14 @@ class Guard:
         headers = request.headers
         hosts, origins = headers.get_all('Host'), headers.get_all('Origin')
         if len(hosts) != 1:
-            return f'the header Host must be there once, got {hosts}'
+            return f'the header Host must be present once, got {hosts}'
         if not self._token and not re.fullmatch(NAME + PORT, hosts[0], re.IGNORECASE):
             return f'the host must be localhost or a loopback address, got {hosts[0]!r}'
         own = f'http://{hosts[0]}'
         if any(origin.lower() != own.lower() for origin in origins):
             return f'the origin must be {own!r}, got {", ".join(map(repr, origins))}'
         if 'Upgrade' in headers and not origins:
-            return f'a web socket must tell its origin, {own!r}'
+            return f'a web socket must send its origin, {own!r}'
         if self._token and not self._is_known(request, port):
             return 'the token is missing or wrong; open the address that the viewer printed'
         return ''

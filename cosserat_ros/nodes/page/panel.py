@@ -15,8 +15,8 @@ PHONE = """<style>@media (max-width: 36em) {
     max-height: 42% !important; width: 100% !important; }
   .mantine-Paper-root[style*="max-height: 60%"] [style*="width: 20em"] { width: 100% !important; }
 }</style>"""
-NO_ROBOT = ('No robot to drive yet: one shows here as soon as its simulator publishes what it is '
-            '(cosserat_ros/msg/RobotInfo).')
+NO_ROBOT = ('No robot to drive yet: a robot appears here as soon as its simulator publishes its '
+            'description (cosserat_ros/msg/RobotInfo).')
 
 
 class Panel:
@@ -52,7 +52,7 @@ class Panel:
             self._nobody = gui.add_html(remark(NO_ROBOT))
         with self.charts:
             self.draw_charts = gui.add_checkbox(
-                'Draw charts', True, hint='Of the last ten seconds; costs some computing')
+                'Draw charts', True, hint='The last ten seconds; takes some computing time')
         with self.view:
             self._add_view(show_frames)
 
@@ -64,7 +64,7 @@ class Panel:
         self.names = gui.add_checkbox('Frame names', False)
         self.size = gui.add_slider(
             'Axis size [%]', 1.0, 30.0, 0.5, 6.0, hint="Of the scene's radius")
-        self.trail = gui.add_checkbox('Tip trail', True, hint='Where the tip has been')
+        self.trail = gui.add_checkbox(            'Tip trail', True, hint='Past path of the tip')
         self.trail_length = gui.add_slider('Trail [s]', 1.0, 60.0, 1.0, 5.0)
         self._joints_folder = gui.add_folder('Joint states', order=1e9, visible=False)
         with self._joints_folder:

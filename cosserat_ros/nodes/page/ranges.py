@@ -72,7 +72,7 @@ def slider_range(actuator: Any, length: float) -> SliderRange:
     low = lower if lower > -math.inf else min(rest, upper) - span
     high = upper if upper < math.inf else max(rest, lower) + span
     if not high - low >= NARROWEST:
-        raise NoSlider(f'actuator {name!r} has nowhere to go: its limits are {lower} and {upper}')
+        raise NoSlider(f'actuator {name!r} has no range: its limits are {lower} and {upper}')
     missing = [side for side, limit in (('lower', lower), ('upper', upper))
                if not math.isfinite(limit)]
     remark = ''

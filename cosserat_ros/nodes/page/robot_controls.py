@@ -88,7 +88,7 @@ class RobotControls:
     def _add_time(self, orders: Orders) -> None:
         run = self._gui.add_button_group('Time', ('Pause', 'Run', 'Step'))
         self._steps = self._gui.add_number(
-            'Steps', 1, min=1, max=100_000, step=1, hint='Time steps that "Step" takes')
+            'Steps', 1, min=1, max=100_000, step=1, hint='Number of time steps for "Step"')
         reset = self._gui.add_button_group(
             'Reset to', ('Rest', 'Equilibrium'),
             hint='The unloaded shape, or the static equilibrium of the present commands')

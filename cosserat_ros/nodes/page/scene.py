@@ -20,6 +20,7 @@ VIEW = (1.0, -1.0, 0.6)     # from where the camera looks, from x and the right,
 FIELD = math.radians(40.0)  # [rad] vertical field of view
 PHONE_ASPECT = 0.65         # width over height below which the panel lies over the scene,
 PHONE_FREE = 0.58           # and the part of the height that it leaves free, at the top
+GONE = 0.4                  # of the scene's radius, from which on cameras follow robots that leave
 
 
 class Shown(NamedTuple):
@@ -52,6 +53,7 @@ class Scene:
         self._framed = Bounds()   # what the floor and the camera are made for
         self._met: dict[int, float] = {}  # pages that look, and since when [s]
         self._seen_since = math.inf
+        self._followed: tuple[int, np.ndarray] | None = None  # how many robots, and where
         self.bounds = Bounds()
         self._light()
         server.initial_camera.fov = FIELD
@@ -311,6 +313,23 @@ class Scene:
         for number, since in self._met.items():
             if now - since < 1.0:  # a page may overlook what comes while it starts
                 self.fit(clients[number])
+
+    def follow(self, bases: Sequence[np.ndarray]) -> None:
+        """Let all cameras go with the robots, as far as their bases (3,) [m] leave together."""
+        if not bases or not self._framed:
+            return
+        count, place = len(bases), np.mean(bases, axis=0)
+        if self._followed is None or self._followed[0] != count:
+            self._followed = count, place
+        moved = place - self._followed[1]
+        if np.linalg.norm(moved) < GONE * self._framed.radius:
+            return
+        self._followed = count, place
+        for client in self._server.get_clients().values():
+            with client.atomic():  # viser lets the camera look on at where it looked
+                look_at = client.camera.look_at + moved
+                client.camera.position = client.camera.position + moved
+                client.camera.look_at = look_at
 
     def fit(self, client: Any) -> None:
         """Move one page's camera to where everything is seen."""

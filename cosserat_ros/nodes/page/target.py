@@ -41,9 +41,10 @@ class TipTarget:
     ) -> None:
         gui, scene = server.gui, server.scene
         self._switch = gui.add_checkbox(
-            'Tip target', False, hint='Drag it: the robot goes there, as far as it can')
+            'Tip target', False, hint='Drag it: the tip moves there, or as near as possible')
         self._oriented = gui.add_checkbox(
-            'with direction', False, visible=False, hint='The tip is to be turned likewise, too')
+            'with direction', False, visible=False,
+            hint='The tip also takes the orientation of the target')
         button = gui.add_button('Target to tip', visible=False)
         self._said = gui.add_html('')
         self._base = scene.add_frame(

@@ -1,4 +1,4 @@
-"""What a robot is told by topics: checked before it goes in, refused whole if it is wrong."""
+"""What a robot is told by topics: checked before it is used, rejected as a whole if invalid."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...checks.errors import CosseratError, InvalidModel, UnknownName
 from ...description.robot import Robot
-from ...rod.stations import Stations
-from ...simulation.simulator import check_commands, check_wrench, Load, Simulator
+from ...simulation.simulator import check_commands, check_wrench, Load, pose_at, Simulator
 from ..common.complaints import Complaints
-from ..common.conversions import nanoseconds, wrench_array
+from ..common.conversions import wrench_array
 from ..common.hearing import listen
 from ..common.limits import check_count
 from ..common.threads import describe
 from .frames import RobotFrames
 from .stepping import Stepper
-from .trajectory import read_trajectory
+from .trajectory import Pursuit
 
+# Of JointState. ros2_control may command each by a hardware of its own, all in one cycle.
+INTERFACES = 'position', 'velocity', 'effort'
 TOPIC_LOAD = 'wrench:'  # before the frame: how a load of the topic is named
 
 
@@ -46,7 +47,7 @@ class CommandTopics:
     frames : RobotFrames
     stepper : Stepper
     active : callable
-        Tells whether the node is; if not, all is refused.
+        Tells whether the node is; if not, all is rejected.
 
     """
 
@@ -56,15 +57,16 @@ class CommandTopics:
     ) -> None:
         self._node, self._robot, self._frames, self._stepper = node, robot, frames, stepper
         self._active = active
-        self.refused = Complaints(node.get_logger().warning)
+        self.rejected = Complaints(node.get_logger().warning)
         self._lock = threading.Lock()
         self._wrenches: dict[str, Load] = {}  # not yet taken over, by frame
         self._asked: Optional[Future] = None  # to take them over
         self._subscriptions = [
-            listen(node, kind, topic, self._if_active(take), QoSProfile(depth=depth), self.refused)
+            listen(node, kind, topic, self._if_active(take), QoSProfile(depth=depth),
+                   self.rejected)
             for kind, topic, take, depth in (
                 (Float64MultiArray, '~/commands', self._take_array, 10),
-                (JointState, 'joint_commands', self._take_joints, 1),
+                (JointState, 'joint_commands', self._take_joints, len(INTERFACES)),
                 (JointTrajectory, '~/joint_trajectory', self._take_trajectory, 10),
                 (WrenchStamped, '~/wrench', self._take_wrench, 10),
             )]
@@ -93,27 +95,23 @@ class CommandTopics:
         self._stepper.command(joint_commands(self._robot, message))
 
     def _take_trajectory(self, message: JointTrajectory) -> None:
-        stamp = nanoseconds(message.header.stamp)
-        start = self._stepper.instant.snapshot.time  # to read it takes longer than a step
-        delay = self._stepper.delay(stamp) if stamp else 0.0
-        self._stepper.follow(read_trajectory(
-            self._robot, message, self._stepper.commands(), delay), start)
+        self._stepper.follow(Pursuit(*self._stepper.read(message)))
 
     def _take_wrench(self, message: WrenchStamped) -> None:
         frame = message.header.frame_id
-        rod, at = self._frames.place(frame)
+        place = self._frames.place(frame)
         wrench = check_wrench(wrench_array(message.wrench))
         with self._lock:
-            self._wrenches[frame] = Load(wrench, rod, at)
+            self._wrenches[frame] = Load(wrench, **place._asdict())
             if self._asked is None or self._asked.cancelled():  # one errand for a whole flood
                 self._asked = self._stepper.ask(self._apply_wrenches)
                 self._asked.add_done_callback(self._hear_of_wrenches)
 
     def _hear_of_wrenches(self, asked: Future) -> None:
-        """Count wrenches that were refused only when they were to act."""
+        """Count wrenches that were rejected only when they were to act."""
         error = None if asked.cancelled() else asked.exception()
         if error is not None:
-            self.refused.add('~/wrench', describe(error))
+            self.rejected.add('~/wrench', describe(error))
 
     def _apply_wrenches(self, sim: Simulator) -> None:
         with self._lock:
@@ -126,22 +124,18 @@ class CommandTopics:
                 try:
                     check_count('loads', len(loads) + 1)
                 except InvalidModel as error:  # it takes no other one with it
-                    self.refused.add('~/wrench', str(error))
+                    self.rejected.add('~/wrench', str(error))
                     continue
                 R = rotation_at(sim, load)
                 turned = np.concatenate([R @ load.wrench[:3], R @ load.wrench[3:]])
                 loads[name] = load._replace(wrench=turned)
-        sim.set_loads(loads)
+        self._stepper.set_loads(loads)
 
 
 def rotation_at(sim: Simulator, load: Load) -> np.ndarray:
-    """Return the attitude in base_link of the body that a load acts on, (3, 3)."""
-    if sim.robot.platform is not None and load.rod is None:
-        return sim.solver.platform.R
-    i = sim.model.place(load.rod, load.at).rod
-    d, base = sim.model.rods[i], sim.solver.base(i)
-    station = Stations(d, np.array([d.breaks[-1] if load.at is None else load.at]))
-    return station.shape(sim.solver.state(i), base.R, base.p).poses[0, :3, :3]
+    """Return the attitude of the frame that a load acts at, seen from base_link at the start."""
+    g = pose_at(sim, load.rod, load.at, sim.body_of(load)) @ load.offset
+    return g[:3, :3]
 
 
 def joint_commands(robot: Robot, message: JointState) -> dict[str, float]:
@@ -157,7 +151,7 @@ def joint_commands(robot: Robot, message: JointState) -> dict[str, float]:
             raise UnknownName('name', name, list(robot.actuators))
     if not names or len(set(names)) < len(names):
         raise InvalidModel('name', names, 'names of actuators, each once')
-    for field in ('position', 'velocity', 'effort'):
+    for field in INTERFACES:
         if len(getattr(message, field)) not in (0, len(names)):
             raise InvalidModel(
                 field, list(getattr(message, field)), f'none or {len(names)} numbers')

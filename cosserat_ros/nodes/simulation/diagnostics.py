@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import time
+from typing import Optional
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.lifecycle import LifecycleNode
@@ -12,6 +13,7 @@ from rclpy.qos import QoSProfile
 from ..common.conversions import time_message
 from ..common.process import namesakes
 from ..common.threads import Loop
+from .base_motion import BaseMotion
 from .commands import CommandTopics
 from .stepping import Stepper
 
@@ -33,14 +35,17 @@ class Diagnostics:
     commands : CommandTopics
     loops : sequence of Loop
         Threads of the node.
+    base : BaseMotion, optional
+        What moves the base, if it is driven.
 
     """
 
     def __init__(
         self, node: LifecycleNode, hardware_id: str, stepper: Stepper, commands: CommandTopics,
-        loops: Sequence[Loop],
+        loops: Sequence[Loop], base: Optional[BaseMotion] = None,
     ) -> None:
         self._node, self._stepper, self._commands = node, stepper, commands
+        self._base = base
         self._hardware_id, self._loops = hardware_id, loops
         self._publisher = node.create_lifecycle_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=10))
@@ -102,15 +107,15 @@ class Diagnostics:
         return failed
 
     def _status(self) -> DiagnosticStatus:
-        stepper, status, refused = self._stepper, self._stepper.status, self._commands.refused
+        stepper, status, rejected = self._stepper, self._stepper.status, self._commands.rejected
         now, simulated = time.monotonic(), stepper.instant.snapshot.time
         before, simulated_before = self._before
         factor = (simulated - simulated_before) / max(now - before, 1e-9)
         self._before = now, simulated
-        overruns, failed, rejected = (
+        overruns, failed, turned_away = (
             now - before for now, before in zip(
-                (status.overruns, status.failed, refused.count), self._counts))
-        self._counts = status.overruns, status.failed, refused.count
+                (status.overruns, status.failed, rejected.count), self._counts))
+        self._counts = status.overruns, status.failed, rejected.count
         if overruns:
             self._warn_of_slowness(now, factor)
         self._spent = status.steps + status.failed, status.spent
@@ -118,11 +123,13 @@ class Diagnostics:
         if stepper.demonstrates and not stepper.paused:
             words = 'running; moves by itself until you command it'
         standstill, same = self._standstill(now), namesakes(self._node)
+        base = self._base.warning() if self._base is not None else ''
         for happened, text in (  # the last that did is said
             (same, f'other nodes have the same name: {same}'),
             (overruns, f'{overruns} steps behind real time were given up'),
-            (rejected, f'refused {refused.last}'),
+            (turned_away, f'rejected {rejected.last}'),
             (status.stale, 'the last command is older than command_timeout'),
+            (base, base),
             (standstill, standstill),
             (status.warning, status.warning),
         ):
@@ -143,10 +150,12 @@ class Diagnostics:
             'late steps': status.late, 'overruns': status.overruns,
             'failed steps': status.failed, 'slowest step [s]': f'{status.slowest:.6f}',
             'command age [s]': age,
-            'rejected commands': refused.count, 'last rejection': refused.last,
+            'rejected commands': rejected.count, 'last rejection': rejected.last,
             'moves by itself': stepper.demonstrates,
             'simulated time [s]': f'{simulated:.6f}', 'paused': stepper.paused,
         }
+        if self._base is not None:
+            values.update(self._base.status())
         status.slowest = 0.0
         return DiagnosticStatus(
             level=level, name=f'{self._node.get_fully_qualified_name()}: simulation',
@@ -173,7 +182,7 @@ def slowness(factor: float, wanted: float, period: float, steps: int, spent: flo
             f'takes {1e3 * mean:.3g} ms of processor time, and there are {1e3 * period:.3g} ms '
             'for it')
     if mean > MOST_OF_A_PERIOD * period:
-        return (f'{told}. The robot is too much for this rate: lower step_rate or time_scale, or '
-                'give it fewer modes, elements or contacts')
-    return (f'{told}. Other programs, or the publishing of many frames, take the processor: '
+        return (f'{told}. The robot is too slow for this rate: lower step_rate or time_scale, or '
+                'use fewer modes, elements or contacts')
+    return (f'{told}. Other programs, or the publishing of many frames, use the processor: '
             'close some, or lower publish_rate, joint_state_rate or stations')

@@ -3,7 +3,8 @@ What RViz and the viewer draw of a robot.
 
 Each part has a namespace, each marker an id in it that never changes: a rod is a chain of
 cylinders (or boxes) in ``rods/<name>``, its discs are in ``discs/<name>``, a tendon is a line in
-``tendons/<name>``, a chamber a thick one in ``chambers/<name>``, the platform is in ``platform``.
+``tendons/<name>``, a chamber a thick one in ``chambers/<name>``, the platform is in ``platform``,
+bodies that no obstacle shows are in ``bodies/<name>``.
 Loads come in a message of their own, see `LoadMarkers`.
 """
 
@@ -19,19 +20,26 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ...assembly.rods import PLATFORM
+from ...description.joints import BASE
 from ...description.parts import Tendon
 from ...description.robot import Robot, RodShape
 from ...description.routing import Path
 from ...description.section import Rectangular
 from ...rod.outline import Marks, write_chords, write_frames, write_points
+from ...simulation.model import HERE
 from ...simulation.simulator import Load
+from ...simulation.visuals import (
+    body_visuals,
+    DISC_COLOUR,
+    disc_visual,
+    HOLLOW_COLOUR,
+    PLATFORM_COLOUR,
+    ROD_COLOUR,
+    Visual,
+)
 from ..common.conversions import fill_xyz, pose_numbers
 from .wire import Wire
 
-ROD_COLOUR = (0.25, 0.35, 0.50, 1.0)
-HOLLOW_COLOUR = (0.25, 0.35, 0.50, 0.4)  # a rod with chambers: they are to be seen
-DISC_COLOUR = (0.80, 0.82, 0.85, 1.0)
-PLATFORM_COLOUR = (0.80, 0.82, 0.85, 0.7)
 SLACK_COLOUR = (0.15, 0.60, 0.35, 1.0)  # a tendon without tension, a chamber without pressure
 TAUT_COLOUR = (0.90, 0.20, 0.10, 1.0)  # at the upper limit of tension or pressure
 SLACK, TAUT = np.array(SLACK_COLOUR), np.array(TAUT_COLOUR)
@@ -43,6 +51,7 @@ LOAD_COLOURS = (0.95, 0.75, 0.10, 1.0), (0.75, 0.35, 0.85, 1.0)  # of forces, of
 LONGEST = 0.3  # of the robot's length, that the arrow of the greatest load is long
 NUMBERS = 10  # float64 of a marker without points: pose and scale
 FINEST = 16  # parts that a path is divided into between two stations, at most
+SHAPES = {'box': Marker.CUBE, 'sphere': Marker.SPHERE, 'cylinder': Marker.CYLINDER}
 Key = tuple[str, int]  # namespace and id of a marker
 
 
@@ -65,18 +74,20 @@ class RobotMarkers:
         discs = {name: _disc_markers(robot, name, frame_id) for name in robot.discs}
         paths = [_path_marker(robot, name, shape, frame_id)
                  for name in (*robot.tendons, *robot.chambers)]
-        platform = [
-            _marker(frame_id, PLATFORM, 0, Marker.CYLINDER, PLATFORM_COLOUR,
-                    (2.0 * part.radius, 2.0 * part.radius, part.thickness))
-            for part in (robot.platform,) if part is not None]
+        looks = [(name, number, visual) for name, visuals in _body_looks(robot).items()
+                 for number, visual in enumerate(visuals)]
+        bodies = [
+            marker(frame_id, name if name == PLATFORM else f'bodies/{name}', number,
+                   SHAPES[visual.shape], visual.colour, visual.sizes)
+            for name, number, visual in looks]
         chords = [m for of in rods.values() for m in of]
         frames = [m for of in discs.values() for m in of]
-        markers = [*chords, *frames, *(path.marker for path in paths), *platform]
+        markers = [*chords, *frames, *(path.marker for path in paths), *bodies]
         self._wire = Wire(MarkerArray(markers=markers))
         starts = np.concatenate(
             [[0], np.cumsum([NUMBERS + 3 * len(m.points) for m in markers])]).astype(int)
-        ends = np.cumsum([0, len(chords), len(frames), len(paths), len(platform)])
-        of_chords, of_frames, of_paths, of_platform = (
+        ends = np.cumsum([0, len(chords), len(frames), len(paths), len(bodies)])
+        of_chords, of_frames, of_paths, of_bodies = (
             starts[first:last] for first, last in zip(ends[:-1], ends[1:]))
         of_points = [np.arange(first + NUMBERS, first + NUMBERS + 3 * len(path.marker.points))
                      for first, path in zip(of_paths, paths)]
@@ -85,14 +96,14 @@ class RobotMarkers:
         self._at = np.concatenate([
             (of_chords[:, None] + pose).ravel(), of_chords + 9,
             (of_frames[:, None] + pose).ravel(), *of_points,
-            (of_platform[:, None] + pose).ravel()])
+            (of_bodies[:, None] + pose).ravel()])
         self._numbers = np.zeros(self._at.size)
         sizes = 7 * len(chords), len(chords), 7 * len(frames), sum(map(len, of_points))
-        chord_places, self._lengths, frame_places, points, platform_place = np.split(
+        chord_places, self._lengths, frame_places, points, body_places = np.split(
             self._numbers, np.cumsum(sizes))
-        self._chord_places, self._frame_places, self._points, self._platform_place = (
+        self._chord_places, self._frame_places, self._points, self._body_places = (
             part.reshape(-1, width) for part, width in (
-                (chord_places, 7), (frame_places, 7), (points, 3), (platform_place, 7)))
+                (chord_places, 7), (frame_places, 7), (points, 3), (body_places, 7)))
         stations = _Stations(shape)
         self._discs = stations.marks([
             (robot.rod_name(robot.discs[name].rod),
@@ -100,6 +111,10 @@ class RobotMarkers:
             for name in discs])
         self._path_marks = stations.marks([(path.rod, path.s) for path in paths])
         self._offsets = np.concatenate([np.zeros((0, 3)), *(path.r for path in paths)])
+        self._shown_bodies = [name for name, _, _ in looks]
+        self._carried = {name: (robot.rod_name(body.rod), body.at)
+                         for name, body in robot.carried.items() if name in self._shown_bodies}
+        self._on_bodies = np.array([visual.pose for _, _, visual in looks])
         self._names = [path.name for path in paths]
         self._full = np.array([path.full for path in paths])
         self._colours = 4 * np.arange(ends[2], ends[3])[:, None] + np.arange(4)
@@ -117,7 +132,7 @@ class RobotMarkers:
         efforts : mapping of str to float
             Of each actuator: tension [N], pressure [Pa] or force [N].
         bodies : mapping of str to (4, 4) float64
-            With the pose of the platform, if there is one.
+            Poses of the platform, if there is one, and of bodies by themselves.
         sec, nanosec : int
             Stamp.
 
@@ -132,11 +147,29 @@ class RobotMarkers:
             effort = np.array([efforts[name] for name in self._names])
             x = np.clip(effort / self._full, 0.0, 1.0)[:, None]
             self._wire.put_floats_at(self._colours, (1.0 - x) * SLACK + x * TAUT)
-        if self._platform_place.size:
-            self._platform_place[:] = pose_numbers(bodies[PLATFORM][None])
+        if self._body_places.size:
+            known = {**bodies, **self._on_rods(shape)}
+            poses = np.array([known[name] for name in self._shown_bodies])
+            self._body_places[:] = pose_numbers(poses @ self._on_bodies)
         self._wire.put_at(self._at, self._numbers)
         self._wire.put_stamp(sec, nanosec)
         return self._wire.data()
+
+    def _on_rods(self, shape: Mapping[str, RodShape]) -> dict[str, np.ndarray]:
+        """Return where bodies are that rods carry, (4, 4)."""
+        return {name: shape[rod].poses[-1] if at is None else
+                shape[rod].poses_at(np.array([at]))[0]
+                for name, (rod, at) in self._carried.items()}
+
+
+def _body_looks(robot: Robot) -> dict[str, list[Visual]]:
+    """Return what the platform and bodies look like, but those that an obstacle shows."""
+    shown = {obstacle.body for obstacle in robot.obstacles.values()}
+    looks = {name: list(body_visuals(body)) for name, body in robot.bodies.items()
+             if name not in shown}
+    if robot.platform is not None:
+        looks[PLATFORM] = [disc_visual(robot.platform, np.eye(4), PLATFORM_COLOUR)]
+    return looks
 
 
 class LoadMarkers:
@@ -154,7 +187,7 @@ class LoadMarkers:
     """
 
     def __init__(self, robot: Robot, frame_id: str) -> None:
-        self._robot, self._frame_id = robot, frame_id
+        self._robot, self._frame_id, self._home = robot, frame_id, robot.base.matrix()
         self._length = max(rod.length for rod in robot.rods.values())
         self._shown: set[Key] = set()
 
@@ -166,11 +199,14 @@ class LoadMarkers:
         if not loads and not self._shown:
             return None
         vectors = {}
+        moved = bodies[BASE] if BASE in bodies else self._home
+        from_start = moved[:3, :3].T @ self._home[:3, :3]
         for name, load in loads.items():
             pose = self._pose(load, shape, bodies)
+            axes = pose[:3, :3] if load.follower else from_start
             for number, part in enumerate((load.wrench[:3], load.wrench[3:])):
                 if np.any(part):
-                    turned = pose[:3, :3] @ part if load.follower else part
+                    turned = axes @ part
                     vectors[f'loads/{name}', number] = pose[:3, 3], turned
         arrows = {}
         for number in (0, 1):
@@ -179,25 +215,28 @@ class LoadMarkers:
         markers = []
         for (ns, number), (tail, _) in vectors.items():
             size = (0.02 * self._length, 0.04 * self._length, 0.0)
-            marker = _marker(self._frame_id, ns, number, Marker.ARROW, LOAD_COLOURS[number], size)
+            arrow = marker(self._frame_id, ns, number, Marker.ARROW, LOAD_COLOURS[number], size)
             for end in (tail, tail + arrows[ns, number]):
-                marker.points.append(Point(**dict(zip('xyz', end.tolist()))))
-            markers.append(marker)
+                arrow.points.append(Point(**dict(zip('xyz', end.tolist()))))
+            markers.append(arrow)
         gone = self._shown - set(vectors)
         markers += [Marker(ns=ns, id=number, action=Marker.DELETE) for ns, number in gone]
         self._shown = set(vectors)
-        for marker in markers:
-            marker.header.stamp, marker.header.frame_id = stamp, self._frame_id
+        for one in markers:
+            one.header.stamp, one.header.frame_id = stamp, self._frame_id
         return MarkerArray(markers=markers) if markers else None
 
     def _pose(
         self, load: Load, shape: Mapping[str, RodShape], bodies: Mapping[str, np.ndarray],
     ) -> np.ndarray:
-        if self._robot.platform is not None and load.rod is None:
-            return bodies[PLATFORM]
+        body = load.body
+        if body is None and load.rod is None and self._robot.platform is not None:
+            body = PLATFORM
+        if body is not None:  # base_link is what all is seen from
+            return (HERE if body == BASE else bodies[body]) @ load.offset
         rod = shape[self._robot.rod_name(load.rod)]
         s = rod.arc_lengths[-1] if load.at is None else load.at + 0.5 * load.extent
-        return rod.poses_at(np.array([s]))[0]
+        return rod.poses_at(np.array([s]))[0] @ load.offset
 
 
 def _scaled(vectors: Mapping[Key, np.ndarray], longest: float) -> dict[Key, np.ndarray]:
@@ -209,15 +248,16 @@ def _scaled(vectors: Mapping[Key, np.ndarray], longest: float) -> dict[Key, np.n
     return {key: longest / length * v for key, v in plain.items()}
 
 
-def _marker(
+def marker(
     frame_id: str, ns: str, number: int, kind: int, colour: tuple, scale: Iterable[float],
 ) -> Marker:
-    marker = Marker(ns=ns, id=number, type=kind, action=Marker.ADD)
-    marker.header.frame_id = frame_id
-    marker.pose.orientation.w = 1.0
-    marker.color = _colour(colour)
-    fill_xyz(marker.scale, scale)
-    return marker
+    """Return a marker at the origin of a frame."""
+    made = Marker(ns=ns, id=number, type=kind, action=Marker.ADD)
+    made.header.frame_id = frame_id
+    made.pose.orientation.w = 1.0
+    made.color = _colour(colour)
+    fill_xyz(made.scale, scale)
+    return made
 
 
 def _colour(rgba: Iterable[float]) -> ColorRGBA:
@@ -236,7 +276,7 @@ def _rod_markers(robot: Robot, name: str, shape: RodShape, frame_id: str) -> lis
     hollow = any(robot.path(chamber).rod == name for chamber in robot.chambers)
     colour = HOLLOW_COLOUR if hollow else ROD_COLOUR
     return [
-        _marker(frame_id, f'rods/{name}', i, kind, colour, size)
+        marker(frame_id, f'rods/{name}', i, kind, colour, size)
         for i, (kind, size) in enumerate(zip(kinds, sizes, strict=True))]
 
 
@@ -244,7 +284,7 @@ def _disc_markers(robot: Robot, name: str, frame_id: str) -> list[Marker]:
     discs = robot.discs[name]
     size = (2.0 * discs.radius, 2.0 * discs.radius, discs.thickness)
     return [
-        _marker(frame_id, f'discs/{name}', i, Marker.CYLINDER, DISC_COLOUR, size)
+        marker(frame_id, f'discs/{name}', i, Marker.CYLINDER, DISC_COLOUR, size)
         for i in range(len(discs.arc_lengths(robot.rod(discs.rod).length)))]
 
 
@@ -296,11 +336,11 @@ def _path_marker(
     r, tendon = path.at(s), isinstance(actuator, Tendon)
     width = (TENDON_WIDTH * np.linalg.norm(r, axis=1).max() if tendon
              else 2.0 * np.sqrt(np.mean(path.areas) / np.pi))
-    marker = _marker(
+    line = marker(
         frame_id, f'{"tendons" if tendon else "chambers"}/{name}', 0, Marker.LINE_STRIP,
         SLACK_COLOUR, (max(float(width), THINNEST), 0.0, 0.0))
-    marker.points = [Point() for _ in s]
-    return _Path(name, marker, path.rod, s, r, _full_effort(robot, name))
+    line.points = [Point() for _ in s]
+    return _Path(name, line, path.rod, s, r, _full_effort(robot, name))
 
 
 def _full_effort(robot: Robot, name: str) -> float:

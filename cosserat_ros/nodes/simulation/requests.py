@@ -15,6 +15,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 from ...analysis.stability import displacements, stability
 from ...checks.errors import InvalidModel, UnknownName
 from ...checks.fields import check_number
+from ...description.joints import BASE
 from ...description.parts import Actuator, Body, Chamber, COMMANDS, Inertia, Leg, Tendon
 from ...description.robot import Robot
 from ...inverse import Target
@@ -38,7 +39,7 @@ from ..common.conversions import (
     wrench_array,
     xyz,
 )
-from .frames import RobotFrames
+from .frames import Place, RobotFrames
 from .robot_publisher import mode_of
 from .wire import Wire
 
@@ -88,8 +89,8 @@ def read_actuation(
     return values, modes
 
 
-def read_load_station(frames: RobotFrames, robot: Robot, station: Station) -> tuple:
-    """Return rod and arc length of what a load acts on, or a body is fixed to; or raise."""
+def read_load_station(frames: RobotFrames, robot: Robot, station: Station) -> Place:
+    """Return what a load acts on, or a body is fixed to; or raise."""
     if station.frame_id:
         return frames.place(station.frame_id)
     if not station.rod and station.arc_length == 0.0:
@@ -97,27 +98,27 @@ def read_load_station(frames: RobotFrames, robot: Robot, station: Station) -> tu
     return _on_rod(robot, station)
 
 
-def read_seen_station(frames: RobotFrames, robot: Robot, station: Station) -> tuple:
-    """Return rod and arc length of what is to be seen or moved, neither for the tip; or raise."""
+def read_seen_station(frames: RobotFrames, robot: Robot, station: Station) -> Place:
+    """Return what is to be seen or moved, nothing for the tip; or raise."""
     if station.frame_id == frames.tip or not (
             station.frame_id or station.rod or station.arc_length):
-        return None, None
+        return Place()
     if not station.frame_id:
         return _on_rod(robot, station)
-    rod, at = frames.place(station.frame_id)
-    if rod is None and not np.allclose(robot.tip.offset.matrix(), np.eye(4)):
-        raise InvalidModel('station.frame_id', station.frame_id, f'{frames.tip}, the tip on it')
-    return rod, at
+    place = frames.place(station.frame_id)
+    if place.body == BASE:
+        raise InvalidModel('station.frame_id', station.frame_id, 'a frame that moves on it')
+    return place
 
 
-def _on_rod(robot: Robot, station: Station) -> tuple[str, float]:
+def _on_rod(robot: Robot, station: Station) -> Place:
     if station.rod and station.rod not in robot.rods:
         raise UnknownName('station.rod', station.rod, list(robot.rods))
     if not station.rod and len(robot.rods) > 1:
         raise InvalidModel('station.rod', '', f'one of: {", ".join(robot.rods)}')
     rod = robot.rod_name(station.rod or None)
-    return rod, check_number('station.arc_length', station.arc_length, least=0.0,
-                             most=robot.rods[rod].length, unit='m')
+    return Place(rod, check_number('station.arc_length', station.arc_length, least=0.0,
+                                   most=robot.rods[rod].length, unit='m'))
 
 
 def read_loads(
@@ -139,9 +140,10 @@ def read_loads(
             follower = load.kind == LoadMessage.FOLLOWER
             if not follower:
                 wrench = np.concatenate([base.T @ wrench[:3], base.T @ wrench[3:]])
-            rod, at = read_load_station(frames, robot, load.station)
+            place = read_load_station(frames, robot, load.station)
             extent = check_number('extent', load.extent, least=0.0, unit='m')
-            loads[name] = Load(wrench, rod, at, extent, follower)
+            loads[name] = Load(
+                wrench, extent=extent, follower=follower, **place._asdict())
         except InvalidModel as error:
             raise error.within(f'loads[{i}] {load.name!r}') from None
     return loads
@@ -149,14 +151,14 @@ def read_loads(
 
 def read_body(
     frames: RobotFrames, robot: Robot, station: Station, inertia: InertiaMessage,
-) -> tuple[Body, bool]:
-    """Return a body, and whether it is fixed to the platform; or raise."""
-    rod, at = read_load_station(frames, robot, station)
+) -> tuple[Body, Place]:
+    """Return a body, and what it is fixed to; or raise."""
+    place = read_load_station(frames, robot, station)
     body = Body(
-        inertia.m, at=at, rod=rod, centre_of_mass=tuple(xyz(inertia.com).tolist()),
+        inertia.m, at=place.at, rod=place.rod, centre_of_mass=tuple(xyz(inertia.com).tolist()),
         inertia=Inertia(inertia.ixx, inertia.iyy, inertia.izz, inertia.ixy, inertia.ixz,
                         inertia.iyz))
-    return body, rod is None and robot.platform is not None
+    return body, place
 
 
 def read_targets(
@@ -177,9 +179,10 @@ def read_targets(
                 R = rotation('pose.orientation', target.pose.orientation)
             weights = [check_number(name, getattr(target, name), least=0.0)
                        for name in ('position_weight', 'orientation_weight')]
-            rod, at = read_seen_station(frames, robot, target.station)
+            place = read_seen_station(frames, robot, target.station)
             targets.append(Target(
-                np.array(position), R, rod, at, weights[0] or 1.0, weights[1] or None))
+                np.array(position), R, weight=weights[0] or 1.0,
+                orientation_weight=weights[1] or None, **place._asdict()))
         except InvalidModel as error:
             raise error.within(f'targets[{i}]') from None
     return targets

@@ -13,16 +13,25 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from ...checks.errors import InvalidModel
+from ...description.gaits import GaitDrive
 from ...description.joints import JointDrive
 from ...description.parts import Actuator, Chamber, Leg
-from ...msg import ActuatorCommand, ActuatorInfo, Backbone, RobotInfo
+from ...msg import ActuatorCommand, ActuatorInfo, Backbone, Contacts, Obstacles, RobotInfo
+from ...simulation.contacts import contacts_of
+from ...simulation.passive_joints import PassiveJoints
 from ...simulation.simulator import Load, Look, Simulator, Snapshot
+from ...simulation.urdf import urdf
 from ..common.conversions import backbone_numbers, make_backbone, NANO, time_message
+from .contact_messages import ContactMarkers, ContactMessages
 from .frames import RobotFrames
 from .markers import LoadMarkers, RobotMarkers
+from .obstacle_markers import ObstacleMarkers
+from .obstacle_messages import ObstacleReader
 from .wire import Wire
 
 # As tf2's own broadcasters have it, so that every listener matches.
@@ -30,7 +39,9 @@ TF_QOS = QoSProfile(depth=100)
 LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Reliable, which best-effort listeners (SensorData) match as well.
 STATE_QOS = QoSProfile(depth=10)
-SHAPE_TOPICS = 'tf', 'markers', 'backbone', 'tip_pose', 'tip_twist'  # of the same instants
+# Of the same instants.
+SHAPE_TOPICS = 'tf', 'markers', 'backbone', 'tip_pose', 'tip_twist', 'contacts'
+NO_TIME = -1  # [ns]
 
 
 class RobotPublisher:
@@ -42,7 +53,8 @@ class RobotPublisher:
     node : LifecycleNode
         Whose publishers they are; they are silent until it is active.
     view : Simulator
-        Another instance of the one whose snapshots are published, with as many stations.
+        Another instance of the one whose snapshots are published, with as many stations; at rest
+        now, as robot_description has it.
     frames : RobotFrames
     clock : bool
         Whether to publish /clock.
@@ -54,12 +66,20 @@ class RobotPublisher:
     ) -> None:
         self._node, self._view, self._frames = node, view, frames
         robot, shape = view.robot, view.shape()
-        names = list(robot.actuators)
+        self._passive = PassiveJoints(view)
+        names = [*robot.actuators, *self._passive.names]
         zeros = [0.0] * len(names)
         self._joints = Wire(JointState(
             name=names, position=zeros, velocity=zeros, effort=zeros))
         self._markers = RobotMarkers(robot, shape, frames.base_link)
         self._loads = LoadMarkers(robot, frames.base_link)
+        length = max(rod.length for rod in robot.rods.values())
+        self._obstacles = ObstacleMarkers(frames.base_link, length)
+        self._arrows = ContactMarkers(frames.base_link, length)
+        self._contacts = ContactMessages(frames.base_link)
+        self._reader = ObstacleReader(robot, frames)
+        self._told_obstacles: Mapping[str, Any] | None = None
+        self.contact_scale = 0.0  # of arrows [m/N], see `ContactMarkers`
         self._backbone = Wire(make_backbone(shape, frames.base_link))
         pose, twist = PoseStamped(), TwistStamped()
         pose.header.frame_id = twist.header.frame_id = frames.base_link
@@ -69,20 +89,41 @@ class RobotPublisher:
             'tf': make(TFMessage, '/tf', TF_QOS),
             'tf_static': make(TFMessage, '/tf_static', LATCHED_QOS),
             'robot': make(RobotInfo, '~/robot', LATCHED_QOS),
+            'description': make(String, 'robot_description', LATCHED_QOS),
             'joints': make(JointState, 'joint_states', STATE_QOS),
             'markers': make(MarkerArray, '~/markers', STATE_QOS),
             'backbone': make(Backbone, '~/backbone', STATE_QOS),
+            'contacts': make(Contacts, '~/contacts', STATE_QOS),
+            'obstacles': make(Obstacles, '~/obstacles_state', LATCHED_QOS),
             'tip_pose': make(PoseStamped, '~/tip_pose', STATE_QOS),
             'tip_twist': make(TwistStamped, '~/tip_twist', STATE_QOS),
         }
         if clock:
             self._topics['clock'] = make(Clock, '/clock', STATE_QOS)
-        self._last_tf = -1
+        self._last_tf: int | None = None
+        try:
+            self._description = urdf(view)
+        except InvalidModel as error:
+            self._description = ''
+            node.get_logger().warning(f'no robot_description: {error}')
+
+    def rehearse(self, snapshot: Snapshot) -> None:
+        """
+        Go through all topics while the node is inactive, so that nothing is sent.
+
+        It loads the kernels of all messages: else a fast robot would wait when somebody begins
+        to listen.
+        """
+        self._publish_joints(snapshot, NO_TIME)
+        self._publish_shape(snapshot, NO_TIME, set(SHAPE_TOPICS))
 
     def publish_fixed(self, stamp: Time, step: float) -> None:
         """Publish what does not move: once is enough, late listeners get it too."""
         self._topics['tf_static'].publish(self._frames.static(stamp))
+        self._told_obstacles = None
         self._topics['robot'].publish(robot_info(self._view, self._frames, step))
+        if self._description:
+            self._topics['description'].publish(String(data=self._description))
 
     def publish_clock(self, nanoseconds: int) -> None:
         """Publish the time, if so asked."""
@@ -90,20 +131,29 @@ class RobotPublisher:
             self._topics['clock'].publish(Clock(clock=time_message(nanoseconds)))
 
     def publish_joints(self, snapshot: Snapshot, nanoseconds: int) -> None:
-        """Publish the actuators at one instant; all stamps are `nanoseconds`."""
-        if not self._heard('joints'):
-            return
+        """Publish actuators and passive joints at one instant; the stamp is `nanoseconds`."""
+        if self._heard('joints'):
+            self._publish_joints(snapshot, nanoseconds)
+
+    def _publish_joints(self, snapshot: Snapshot, nanoseconds: int) -> None:
         self._view.go_to(snapshot)
         numbers = np.array([(a.position, a.velocity, a.effort)
-                            for a in self._view.actuators().values()])
+                            for a in self._view.actuators().values()]
+                           + self._passive.states())
         if np.isfinite(numbers).all():
             self._send('joints', self._joints, numbers.T, *divmod(nanoseconds, NANO))
 
     def publish(self, snapshot: Snapshot, nanoseconds: int) -> None:
         """Publish all else of one instant that somebody listens to."""
+        if snapshot.obstacles is not self._told_obstacles:
+            self._told_obstacles = snapshot.obstacles
+            self._topics['obstacles'].publish(
+                self._reader.state(snapshot.obstacles, time_message(nanoseconds)))
         heard = {name for name in SHAPE_TOPICS if self._heard(name)}
-        if not heard:
-            return
+        if heard:
+            self._publish_shape(snapshot, nanoseconds, heard)
+
+    def _publish_shape(self, snapshot: Snapshot, nanoseconds: int, heard: set[str]) -> None:
         self._view.go_to(snapshot)
         look, stamp = self._view.look(), divmod(nanoseconds, NANO)
         numbers = backbone_numbers(look)
@@ -116,6 +166,8 @@ class RobotPublisher:
             self._last_tf = nanoseconds
         if 'markers' in heard:
             self._publish_markers(look, snapshot.loads, nanoseconds)
+        if heard & {'markers', 'contacts'}:
+            self._publish_contacts(heard, *stamp)
         for name, wire, values in (
             ('backbone', self._backbone, numbers),
             ('tip_pose', self._pose, numbers[-13:-6]),
@@ -142,6 +194,21 @@ class RobotPublisher:
         if arrows is not None:
             self._topics['markers'].publish(arrows)
 
+    def _publish_contacts(self, heard: set[str], sec: int, nanosec: int) -> None:
+        """Publish what touches, and obstacles and contact forces as markers."""
+        contacts, markers, made = contacts_of(self._view), self._topics['markers'], []
+        if 'contacts' in heard:
+            message = self._contacts.message(contacts, sec, nanosec)
+            if message is not None:
+                self._topics['contacts'].publish(message)
+        if 'markers' in heard:
+            made = self._obstacles.messages(
+                self._view, markers.get_subscription_count(), sec, nanosec)
+            arrows = self._arrows.message(contacts, self.contact_scale, sec, nanosec)
+            made += [] if arrows is None else [arrows]
+        for one in made:
+            markers.publish(one)
+
     def withdraw(self) -> None:
         """Take the topics back."""
         for publisher in self._topics.values():
@@ -162,6 +229,7 @@ def kind_of(actuator: Actuator) -> int:
         return ActuatorInfo.TURN if actuator.turns else ActuatorInfo.SLIDE
     return (ActuatorInfo.LEG if isinstance(actuator, Leg)
             else ActuatorInfo.CHAMBER if isinstance(actuator, Chamber)
+            else ActuatorInfo.GAIT if isinstance(actuator, GaitDrive)
             else ActuatorInfo.TENDON)
 
 

@@ -31,17 +31,21 @@ from ...srv import (
     Linearize,
     Reset,
     SaveSnapshot,
+    SetObstacles,
     SetPayload,
     SetWrench,
     SolveInverseStatics,
     SolveStatics,
     Step,
 )
+from ..common.complaints import Complaints
 from ..common.conversions import time_message
 from ..common.limits import check_count, check_size
 from ..common.threads import carry_out, describe, Loop
 from ..simulation import requests
 from .frames import RobotFrames
+from .obstacle_messages import ObstacleReader
+from .obstacles import Obstacles
 from .stepping import Stepper
 
 SERVICE_QOS = QoSProfile(depth=100)  # requests that come at once, and are all answered
@@ -84,9 +88,9 @@ class DeferredService:
         try:
             response = future.result()
         except CancelledError:
-            response = refusal(self._kind, INACTIVE)
+            response = rejection(self._kind, INACTIVE)
         except Exception as error:
-            response = refusal(self._kind, describe(error))
+            response = rejection(self._kind, describe(error))
         try:
             self._send(response, header)
         except Exception as error:  # nobody waits any more, or the node ends
@@ -142,15 +146,17 @@ class Services:
     stepper : Stepper
         Of the first one.
     active : callable
-        Tells whether the node is; if not, all is refused.
+        Tells whether the node is; if not, all is rejected.
     report : callable
         Called with a text where the solving thread fails, by that thread.
+    rejected : Complaints
+        To which messages are added that are rejected.
 
     """
 
     def __init__(
         self, node: LifecycleNode, sim: Simulator, frames: RobotFrames, stepper: Stepper,
-        active: Callable[[], bool], report: Callable[[str], None],
+        active: Callable[[], bool], report: Callable[[str], None], rejected: Complaints,
     ) -> None:
         self._node, self._sim, self._frames, self._stepper = node, sim, frames, stepper
         self._robot, self._active = sim.robot, active
@@ -158,6 +164,9 @@ class Services:
         self._start = stepper.instant.snapshot
         self._snapshots: dict[str, Snapshot] = {}
         self._worker = Worker(report)
+        self._obstacles = Obstacles(
+            node, ObstacleReader(self._robot, frames), stepper,
+            lambda job: self._worker.submit(job) if self.loop.runs else None, active, rejected)
         offered: tuple[tuple[Any, str, Callable[[Any], Future]], ...] = (
             (SolveStatics, 'solve_statics', self._solved(SolveStatics, self._solve_statics)),
             (SolveInverseStatics, 'solve_inverse_statics',
@@ -169,6 +178,7 @@ class Services:
             (Step, 'step', self._done(Step, self._step)),
             (SetWrench, 'set_wrench', self._done(SetWrench, self._set_wrench)),
             (SetPayload, 'set_payload', self._done(SetPayload, self._set_payload)),
+            (SetObstacles, 'set_obstacles', self._set_obstacles),
         )
         self._services = [
             DeferredService(node, kind, f'~/{name}', _within_limits(kind, begin))
@@ -185,6 +195,7 @@ class Services:
 
     def withdraw(self) -> None:
         """Take the services back."""
+        self._obstacles.withdraw()
         for deferred in self._services:
             self._node.destroy_service(deferred.service)
 
@@ -211,8 +222,8 @@ class Services:
 
         def begin(request: Any) -> Future:
             if not (self._active() and self.loop.runs):
-                return _ready(refusal(kind, self.loop.death or INACTIVE))
-            return self._worker.submit(partial(job, request)) or _ready(refusal(kind, BUSY))
+                return _ready(rejection(kind, self.loop.death or INACTIVE))
+            return self._worker.submit(partial(job, request)) or _ready(rejection(kind, BUSY))
         return begin
 
     def _take_state(self, loads: Any, keep: bool) -> None:
@@ -263,10 +274,12 @@ class Services:
         response.actuation = requests.actuation(self._robot, result.commands)
         response.position_errors = result.position_errors.tolist()
         response.orientation_errors = result.orientation_errors.tolist()
+        response.local_optimum = result.proven
+        response.starts, response.starts_agreed = result.starts, result.agreed
 
     def _linearize(self, request: Any, response: Any) -> None:
         sim = self._sim
-        rod, at = requests.read_seen_station(self._frames, self._robot, request.station)
+        place = requests.read_seen_station(self._frames, self._robot, request.station)
         if request.at_equilibrium:
             solution = self._find_equilibrium(request, False)
             _fill_status(response.status, solution)
@@ -275,7 +288,7 @@ class Services:
         else:
             sim.go_to(self._stepper.instant.snapshot)
         try:
-            model = linearize(sim, rod, at)
+            model = linearize(sim, *place)
         except SingularState as error:
             response.status.code, response.status.message = SolverStatus.SINGULAR, describe(error)
             return
@@ -316,8 +329,12 @@ class Services:
         self, kind: Any, change: Callable[[Any, Simulator], None], urgent: bool,
     ) -> Future:
         """Have a change made between two steps; return the future of the response."""
-        answer: Future = Future()
         response = kind.Response()
+        return self._told(response, self._stepper.ask(partial(change, response), urgent))
+
+    def _told(self, response: Any, done: Future) -> Future:
+        """Return the future of a response that tells whether something was done."""
+        answer: Future = Future()
 
         def told(future: Future) -> None:
             error = None if future.cancelled() else future.exception()
@@ -328,24 +345,35 @@ class Services:
                 response.time = time_message(round(1e9 * self._stepper.instant.snapshot.time))
             answer.set_result(response)
 
-        self._stepper.ask(partial(change, response), urgent).add_done_callback(told)
+        done.add_done_callback(told)
         return answer
+
+    def _set_obstacles(self, request: Any) -> Future:
+        response = SetObstacles.Response()
+        if not self._active():
+            return _ready(rejection(SetObstacles, INACTIVE))
+        try:
+            done = self._obstacles.ask(request.obstacles, request.clear)
+        except CosseratError as error:
+            response.message = describe(error)
+            return _ready(response)
+        return self._told(response, done)
 
     def _reset(self, request: Any) -> Future:
         if request.target != Reset.Request.EQUILIBRIUM or not self._active():
             return self._asked(Reset, partial(self._go_back, request), urgent=True)
         found = self._worker.submit(self._find_present_equilibrium)
         if found is None:
-            return _ready(refusal(Reset, BUSY))
+            return _ready(rejection(Reset, BUSY))
         answer: Future = Future()
 
         def adopt(_: Any, sim: Simulator) -> None:
             snapshot = found.result()  # or why there is none
             now, commands = sim.time, dict(sim.commands)
-            sim.go_to(snapshot)
+            _go_to_with_obstacles(sim, snapshot)
             sim.solver.time = now
             if self._stepper.demonstrates:
-                self._stepper.demonstrate(None)  # and the commands of the equilibrium stay
+                self._stepper.hold_demonstration()  # commands and loads of the equilibrium stay
             else:
                 sim.commands.update(commands)
 
@@ -370,8 +398,11 @@ class Services:
         elif request.target != Reset.Request.REST:
             raise InvalidModel(
                 'target', request.target, 'REST (0), EQUILIBRIUM (1) or SNAPSHOT (2)')
+        if request.target == Reset.Request.REST:
+            _go_to_with_obstacles(sim, snapshot)
+        else:
+            sim.go_to(snapshot)
         self._stepper.forget()
-        sim.go_to(snapshot)
 
     def _save_snapshot(self, request: Any, response: Any, sim: Simulator) -> None:
         if not request.name:
@@ -393,7 +424,7 @@ class Services:
         loads = requests.read_loads(self._frames, self._robot, request.loads, named=True)
         loads = {**sim.named_loads, **loads} if request.add else loads
         check_count('loads', len(loads))
-        sim.set_loads(loads)
+        self._stepper.set_loads(loads)
 
     def _set_payload(self, request: Any, response: Any, sim: Simulator) -> None:
         if not request.name:
@@ -404,13 +435,25 @@ class Services:
             sim.carry(request.name, None)
             return
         check_count('payloads', len({*sim.payloads, request.name}))
-        body, on_platform = requests.read_body(
+        body, place = requests.read_body(
             self._frames, self._robot, request.station, request.inertia)
-        sim.carry(request.name, body, on_platform)
+        sim.carry(request.name, body, place.body, place.offset)
+
+
+def _go_to_with_obstacles(sim: Simulator, snapshot: Snapshot) -> None:
+    """Go to a state among the present obstacles, or raise where these do not let it."""
+    before, obstacles = sim.snapshot(), sim.obstacles
+    sim.go_to(snapshot)
+    if sim.obstacles is not obstacles:
+        try:
+            sim.set_obstacles(obstacles)
+        except InvalidModel:
+            sim.go_to(before)
+            raise
 
 
 def _within_limits(kind: Any, begin: Callable[[Any], Future]) -> Callable[[Any], Future]:
-    """Return how a service begins that refuses a request with too much in it."""
+    """Return how a service begins that rejects a request with too much in it."""
     def checked(request: Any) -> Future:
         try:
             check_size(request)
@@ -432,7 +475,7 @@ def _ready(response: Any) -> Future:
     return future
 
 
-def refusal(kind: Any, reason: str) -> Any:
+def rejection(kind: Any, reason: str) -> Any:
     """Return the response of a service that could not be done."""
     response = kind.Response()
     if hasattr(response, 'status'):

@@ -22,18 +22,20 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from rclpy.clock import Clock, JumpThreshold
 from rclpy.duration import Duration
+from trajectory_msgs.msg import JointTrajectory
 
+from ...assembly.element import Motion
 from ...checks.errors import CosseratError
-from ...simulation.simulator import Simulator, Snapshot
+from ...simulation.simulator import Load, Simulator, Snapshot
+from ..common.conversions import nanoseconds
 from ..common.threads import carry_out, Loop
-from .trajectory import Trajectory
+from .schedule import CATCH_UP, CATCH_UP_WITH_CLOCK, Schedule
+from .trajectory import holding, Pursuit, read_trajectory, Trajectory
 
-CATCH_UP = 0.1  # [s] of lateness that is made up for
-CATCH_UP_WITH_CLOCK = 5.0  # [s] the same where another's clock is followed: it may jump
-BEHIND = 5      # steps of lateness that are made up for, where they are longer
 PATIENCE = 0.05  # [s] at most until another's clock is looked at
 BREATH = 1e-3   # [s] to rest, after ten times as long without any, as fast as possible
 LAST_WORD = 2.0  # [s] that a step may take when it is told to end
+NO_PURSUIT = Pursuit(Trajectory((), np.zeros(1), np.zeros((1, 0)), None), 0.0)
 
 
 class Interrupted(CosseratError):
@@ -46,6 +48,13 @@ class Instant(NamedTuple):
     number: int          # of instants before it
     snapshot: Snapshot
     stamp: int           # [ns] of the node's clock, or simulated
+
+
+class Demonstration(NamedTuple):
+    """What a robot shows until somebody commands it, by simulated time [s]."""
+
+    commands: Callable[[float], Mapping[str, float]]
+    loads: Optional[Callable[[float], Mapping[str, Load]]] = None
 
 
 class Errand(NamedTuple):
@@ -75,28 +84,6 @@ class Status:
     moved: float = 0.0       # when a step ended, or time stood still as it was told to [s]
     commanded: float = 0.0   # when, likewise; 0 never [s]
     stale: bool = False      # whether the last command is older than allowed
-
-
-class Schedule:
-    """When steps are due: at whole periods, without drift."""
-
-    def __init__(self, now: float) -> None:
-        self.due = now
-
-    def next(self, now: float, period: float, catch_up: float = CATCH_UP) -> int:
-        """Set the next instant; return how many periods had to be given up."""
-        self.due += period
-        behind = now - self.due
-        if behind <= max(catch_up, BEHIND * period):
-            return 0
-        self.due = now
-        return int(behind / period) if period > 0.0 else 0
-
-    def look(self, now: float, period: float) -> float:
-        """Return how long to wait [s]; begin anew where time has gone back."""
-        if self.due - now > 1.5 * period:
-            self.due = now + period
-        return self.due - now
 
 
 @dataclass
@@ -132,14 +119,18 @@ class Stepper:
         self, sim: Simulator, step: float, clock: Clock, own_time: bool,
         on_instant: Callable[[], None], report: Callable[[str], None],
     ) -> None:
-        self._sim, self.step_size, self._clock, self._own_time = sim, step, clock, own_time
+        self._sim, self.step_size, self._clock, self.own_time = sim, step, clock, own_time
+        self.robot = sim.robot
         self._on_instant = on_instant
         self.pace, self.status = Pace(), Status()
         self.paused = False
         self._lock = threading.Lock()
         self._commands: dict[str, float] = {}
-        self._trajectory: Optional[tuple[float, Trajectory]] = None
-        self._demonstration: Optional[Callable[[float], Mapping[str, float]]] = None
+        self._pursuit: Optional[Pursuit] = None
+        self._taken: Optional[Pursuit] = None  # whose commands the present step has
+        self._demonstration: Optional[Demonstration] = None
+        self._shown: Mapping[str, Load] = {}  # loads of it that act
+        self._base: Optional[Callable[[float], Motion]] = None
         self._errands: deque[Errand] = deque()
         self.loop = Loop('stepping', self._turn, report)
         self._schedule: Optional[Schedule] = None  # none where it is to begin anew
@@ -182,19 +173,65 @@ class Stepper:
         """Take over commands, which were checked, with the next step; a trajectory ends."""
         with self._lock:
             self._commands.update(commands)
-            self._trajectory = self._demonstration = None
+            ended = self._pursue(None)
         self.status.commanded = time.monotonic()
+        ended.stop('a command took over')
 
-    def follow(self, trajectory: Trajectory, start: float) -> None:
-        """Follow a trajectory, which replaces an earlier one, from a simulated time on [s]."""
+    def read(self, message: JointTrajectory) -> tuple[Trajectory, float]:
+        """Return what a message asks for and from which simulated time on [s], or raise."""
+        stamp = nanoseconds(message.header.stamp)
+        start = self.instant.snapshot.time  # to read it takes longer than a step
+        delay = self.delay(stamp) if stamp else 0.0
+        return read_trajectory(self.robot, message, self.commands(), delay), start
+
+    def follow(self, pursuit: Pursuit) -> None:
+        """Follow a trajectory, which replaces an earlier one."""
         with self._lock:
-            self._trajectory, self._demonstration = (start, trajectory), None
+            ended = self._pursue(pursuit)
         self.status.commanded = time.monotonic()
+        ended.stop('a newer trajectory took over')
 
-    def demonstrate(self, commands: Optional[Callable[[float], Mapping[str, float]]]) -> None:
-        """Command by a function of simulated time [s], until somebody else does; None ends it."""
+    def abandon(self, pursuit: Pursuit) -> Future:
+        """Have the robot hold what it has reached, if it still follows a trajectory."""
+        if self.loop.runs:
+            return self.ask(partial(self._abandon, pursuit), urgent=True)
+        done: Future = Future()
+        carry_out(partial(self._abandon, pursuit, self._sim), done)
+        return done
+
+    def _abandon(self, pursuit: Pursuit, sim: Simulator) -> None:
         with self._lock:
-            self._demonstration = commands
+            if self._pursuit is not pursuit:
+                return
+            self._pursuit = None
+            self._commands.update(holding(sim, pursuit.trajectory.names))
+
+    def _pursue(self, pursuit: Optional[Pursuit]) -> Pursuit:
+        """Put one pursuit in the place of another, which is returned; under the lock."""
+        ended, self._pursuit, self._demonstration = self._pursuit, pursuit, None
+        return ended or NO_PURSUIT
+
+    def demonstrate(self, demonstration: Demonstration) -> None:
+        """Command and load the robot by functions of time, until somebody else does."""
+        with self._lock:
+            self._demonstration = demonstration
+
+    def hold_demonstration(self) -> None:
+        """End it, and keep what it commands and loads; to be called from an errand."""
+        with self._lock:
+            self._demonstration = None
+        self._shown = {}
+
+    def set_loads(self, loads: Mapping[str, Load]) -> None:
+        """Let loads act, as somebody asks; to be called from an errand. Ends a show of loads."""
+        self._sim.set_loads(loads)
+        with self._lock:
+            if self._demonstration is not None and self._demonstration.loads is not None:
+                self._demonstration = None
+
+    def lead_base(self, motion: Callable[[float], Motion]) -> None:
+        """Move the base by a function of simulated time [s], called for the end of each step."""
+        self._base = motion
 
     @property
     def demonstrates(self) -> bool:
@@ -204,7 +241,8 @@ class Stepper:
     def forget(self) -> None:
         """Drop commands that have not been taken over, and the trajectory."""
         with self._lock:
-            self._commands, self._trajectory, self._demonstration = {}, None, None
+            self._commands, ended = {}, self._pursue(None)
+        ended.stop('the simulation was reset')
 
     def commands(self) -> dict[str, float]:
         """Return what the actuators are told, by the newest commands."""
@@ -233,7 +271,8 @@ class Stepper:
             if self.loop.ending:
                 raise Interrupted(f'the simulation ends, after {taken} of {steps} steps')
             if self._is_urged():
-                raise Interrupted(f'pause or reset was asked for, after {taken} of {steps} steps')
+                raise Interrupted(
+                    f'pause, reset or cancel was asked for, after {taken} of {steps} steps')
             if not self._step():
                 raise Interrupted(
                     f'{self.status.failure}, after {taken} of {steps} steps')
@@ -247,7 +286,7 @@ class Stepper:
     @property
     def follows(self) -> bool:
         """Whether the steps follow another's clock."""
-        return not self._own_time and getattr(self._clock, 'ros_time_is_active', False)
+        return not self.own_time and getattr(self._clock, 'ros_time_is_active', False)
 
     @property
     def period(self) -> float:
@@ -255,20 +294,24 @@ class Stepper:
         return self.step_size / self.pace.time_scale if self.pace.time_scale else 0.0
 
     def _now(self) -> float:
-        return 1e-9 * self._clock.now().nanoseconds if self.follows else time.monotonic()
+        return self.clock_now() if self.follows else time.monotonic()
 
     def _stamp(self) -> int:
-        if self._own_time:
+        if self.own_time:
             return round(1e9 * self._sim.time)
         return int(self._clock.now().nanoseconds)
 
+    def clock_now(self) -> float:
+        """Return what the node's clock shows [s]."""
+        return 1e-9 * self._clock.now().nanoseconds
+
     def stamp(self) -> int:
         """Return the stamp of the present instant, if it were published now [ns]."""
-        return self.instant.stamp if self._own_time else int(self._clock.now().nanoseconds)
+        return self.instant.stamp if self.own_time else int(self._clock.now().nanoseconds)
 
     def delay(self, stamp: int) -> float:
         """Return how much simulated time is left until a stamp of the node's clock [s]."""
-        if self._own_time:
+        if self.own_time:
             return 1e-9 * stamp - self.instant.snapshot.time
         scale = self.pace.time_scale or 1.0
         return 1e-9 * (stamp - self._clock.now().nanoseconds) * scale
@@ -344,32 +387,56 @@ class Stepper:
         if reason:
             status.failed += 1
             sim.go_to(before)
+            self._judge_pursuit(reason)
             return False
         status.steps += 1
         self._tell()
+        self._judge_pursuit('')
         return True
+
+    def _judge_pursuit(self, failure: str) -> None:
+        """End the trajectory if it is over, or cannot be followed."""
+        taken, end = self._taken, None
+        if taken is not None and self._pursuit is taken:
+            end = taken.judge(self._sim, failure)
+        if end is None:
+            return
+        with self._lock:
+            if self._pursuit is taken:
+                self._pursuit = None
+                self._commands.update(end)
 
     def _take_commands(self) -> None:
         sim, pace, status = self._sim, self.pace, self.status
         with self._lock:
             commands, self._commands = self._commands, {}
-            trajectory, demonstration = self._trajectory, self._demonstration
-        if demonstration is not None:
-            sim.commands.update(demonstration(sim.time + self.step_size))
+            pursuit, demonstration = self._pursuit, self._demonstration
+        self._taken = pursuit
+        self._show(demonstration)
         sim.commands.update(commands)
-        if trajectory is not None:
-            start, points = trajectory
-            elapsed = sim.time + self.step_size - start
-            sim.commands.update(points.at(elapsed))
+        if pursuit is not None:
+            sim.commands.update(pursuit.commands(sim.time + self.step_size))
             status.commanded = time.monotonic()
-            if elapsed > points.end:
-                with self._lock:
-                    if self._trajectory is trajectory:
-                        self._trajectory = None
         age = time.monotonic() - status.commanded if status.commanded else 0.0
         status.stale = 0.0 < pace.command_timeout < age
         if status.stale and pace.on_timeout == 'relax':
             sim.commands.update({name: sim.rest_command(name) for name in sim.commands})
+        if self._base is not None:
+            sim.drive_base(self._base(sim.time + self.step_size))
+
+    def _show(self, demonstration: Optional[Demonstration]) -> None:
+        """Command and load the robot as a demonstration does; take loads of an ended one away."""
+        sim, time = self._sim, self._sim.time + self.step_size
+        loads: Mapping[str, Load] = {}
+        if demonstration is not None:
+            sim.commands.update(demonstration.commands(time))
+            if demonstration.loads is not None:
+                loads = demonstration.loads(time)
+        if loads or self._shown:
+            others = {name: load for name, load in sim.named_loads.items()
+                      if name not in self._shown}
+            sim.set_loads({**others, **loads})
+            self._shown = loads
 
     def _tell(self) -> None:
         self.instant = Instant(self.instant.number + 1, self._sim.snapshot(), self._stamp())

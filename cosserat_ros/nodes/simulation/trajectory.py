@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ...checks.errors import InvalidModel, UnknownName
 from ...checks.fields import check_vector
 from ...description.robot import Robot
-from ...simulation.simulator import check_commands
+from ...simulation.simulator import check_commands, Simulator
 
 
 class Trajectory(NamedTuple):
@@ -36,6 +36,18 @@ class Trajectory(NamedTuple):
         x = (t - self.times[k]) / (self.times[k + 1] - self.times[k])
         return dict(zip(self.names, self._between(np.array([k]), x)[0].tolist()))
 
+    def slopes_at(self, time: float) -> dict[str, float]:
+        """Return how fast the commands change at an instant [s], per second; 0 when it is over."""
+        slopes = np.zeros(len(self.names))
+        if len(self.times) > 1 and self.times[0] <= time < self.times[-1]:
+            k = int(np.searchsorted(self.times, time, side='right')) - 1
+            h = self.times[k + 1] - self.times[k]
+            x, chord = (time - self.times[k]) / h, (self.values[k + 1] - self.values[k]) / h
+            slopes = chord if self.rates is None else (
+                6 * x * (1 - x) * chord + (1 - x) * (1 - 3 * x) * self.rates[k]
+                + x * (3 * x - 2) * self.rates[k + 1])
+        return dict(zip(self.names, slopes.tolist()))
+
     def _between(self, k: np.ndarray, x: float) -> np.ndarray:
         """Return the values at a fraction x of the intervals k, (intervals, m)."""
         a, b = self.values[k], self.values[k + 1]
@@ -57,6 +69,48 @@ class Trajectory(NamedTuple):
                     check_commands(robot, dict(zip(self.names, extreme.tolist())))
                 except InvalidModel as error:
                     raise error.within('between two points, by its velocities,') from None
+
+
+class Pursuit:
+    """
+    A trajectory that a robot follows.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    start : float
+        Simulated time from which on it does [s].
+
+    """
+
+    def __init__(self, trajectory: Trajectory, start: float) -> None:
+        self.trajectory, self.start = trajectory, start
+
+    def commands(self, time: float) -> dict[str, float]:
+        """Return the commands at a simulated time [s]."""
+        return self.trajectory.at(time - self.start)
+
+    def judge(self, sim: Simulator, failure: str) -> Optional[Mapping[str, float]]:
+        """
+        Look at the robot after a step, or at why that failed; by the stepping thread.
+
+        Returns
+        -------
+        mapping of str to float or None
+            Commands that end it, perhaps none; None while it goes on.
+
+        """
+        over = not failure and sim.time - self.start > self.trajectory.end
+        return {} if over else None
+
+    def stop(self, reason: str) -> None:
+        """Hear that something else took over; by any thread."""
+
+
+def holding(sim: Simulator, names: Iterable[str]) -> dict[str, float]:
+    """Return the commands by which actuators stay at what they have reached."""
+    return {name: 0.0 if sim.robot.actuators[name].interface == 'velocity' else sim.reached(name)
+            for name in names}
 
 
 def read_trajectory(
