@@ -52,13 +52,14 @@ class Driver(Listener):
         """Return how many listen to what is sent on a topic."""
         return self._publishers[topic].get_subscription_count()
 
-    def ask(self, kind, service, timeout=20.0, **fields):
-        return self.call(kind, f'{self.own}/{service}', kind.Request(**fields), timeout)
+    def ask(self, kind, service, timeout=20.0, attempts=1, **fields):
+        return self.call(kind, f'{self.own}/{service}', kind.Request(**fields), timeout, attempts)
 
     def set_parameter(self, name, value):
         request = SetParameters.Request(
             parameters=[Parameter(name, value=value).to_parameter_msg()])
-        return self.call(SetParameters, f'{self.own}/set_parameters', request).results[0]
+        return self.call(
+            SetParameters, f'{self.own}/set_parameters', request, attempts=3).results[0]
 
     def fresh(self, topic='joint_states', timeout=5.0):
         """Return the next message of a topic that tells of now or later, where stamps are real."""
@@ -94,9 +95,9 @@ class Driver(Listener):
 
     def reset(self):
         """Bring the robot back to where it began, running."""
-        assert self.ask(SetWrench, 'set_wrench').success
-        assert self.ask(Reset, 'reset', target=Reset.Request.REST).success
-        assert self.ask(SetBool, 'pause', data=False).success
+        assert self.ask(SetWrench, 'set_wrench', attempts=3).success
+        assert self.ask(Reset, 'reset', attempts=3, target=Reset.Request.REST).success
+        assert self.ask(SetBool, 'pause', attempts=3, data=False).success
 
     def command(self, values):
         """Send commands until they have arrived: a new listener may miss the first."""
@@ -108,7 +109,7 @@ class Driver(Listener):
 
     def equilibrium(self):
         """Bring the robot to the equilibrium of its commands and loads."""
-        answer = self.ask(Reset, 'reset', target=Reset.Request.EQUILIBRIUM)
+        answer = self.ask(Reset, 'reset', attempts=2, target=Reset.Request.EQUILIBRIUM)
         assert answer.success, answer.message
 
 

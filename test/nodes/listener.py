@@ -16,6 +16,7 @@ class Listener:
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self.messages = {}
+        self._clients = {}
 
     def subscribe(self, kind, topic, qos=10, raw=False):
         """Keep all messages of a topic in ``messages[topic]``, raw ones as they came: as bytes."""
@@ -35,14 +36,23 @@ class Listener:
             self._executor.spin_once(timeout_sec=0.02)
         return True
 
-    def call(self, kind, service, request, timeout=30.0):
-        """Call a service and return its response."""
-        client = self.node.create_client(kind, service)
+    def call(self, kind, service, request, timeout=30.0, attempts=1):
+        """
+        Call a service and return its response.
+
+        DDS loses a reply if the server has not discovered the client yet, as on a busy machine:
+        what does no harm twice may have several attempts within the time.
+        """
+        if (kind, service) not in self._clients:
+            self._clients[kind, service] = self.node.create_client(kind, service)
+        client = self._clients[kind, service]
         assert client.wait_for_service(timeout), f'no service {service}'
-        future = client.call_async(request)
-        assert self.spin_until(future.done, timeout), f'no answer from {service}'
-        self.node.destroy_client(client)
-        return future.result()
+        for _ in range(attempts):
+            future = client.call_async(request)
+            if self.spin_until(future.done, timeout / attempts):
+                return future.result()
+            client.remove_pending_request(future)
+        raise AssertionError(f'no answer from {service}')
 
     def close(self):
         """Leave."""
