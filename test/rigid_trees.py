@@ -16,8 +16,8 @@ GROUND = -1
 FREEDOM = {
     'revolute': (0, 1), 'prismatic': (1, 0), 'spherical': (0, 3), 'free': (3, 3),
     'cylindrical': (1, 1), 'planar': (2, 1), 'universal': (0, 2), 'screw': (0, 1),
-    'clamped': (0, 0)}
-CHANCES = (0.3, 0.15, 0.15, 0.05, 0.1, 0.05, 0.1, 0.05, 0.05)
+    'clamped': (0, 0), 'point_on_line': (1, 3), 'point_on_plane': (2, 3), 'line_on_plane': (2, 2)}
+CHANCES = (0.22, 0.1, 0.1, 0.06, 0.08, 0.07, 0.08, 0.07, 0.04, 0.06, 0.06, 0.06)
 
 
 class Link(NamedTuple):
@@ -47,6 +47,27 @@ def rotation(turn):
     x, y, z = turn / angle
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+
+
+def across(axis):
+    """Return the two axes of sliding in a plane, as our engine has them, (2, 3)."""
+    first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    first /= np.linalg.norm(first)
+    return np.array([first, np.cross(axis, first)])
+
+
+def sliding(link):
+    """Return the axes along which a joint slides, (n, 3)."""
+    return {0: np.zeros((0, 3)), 1: link.axis[None], 2: across(link.axis), 3: np.eye(3)}[
+        FREEDOM[link.kind][0]]
+
+
+def turning(link):
+    """Return the axes about which a joint turns one after another, (n, 3), if not freely."""
+    if link.kind == 'line_on_plane':  # about the normal, then about the line
+        line = link.second - link.axis * (link.axis @ link.second)
+        return np.array([link.axis, line / np.linalg.norm(line)])
+    return np.array([link.axis, link.second])[:FREEDOM[link.kind][1]]
 
 
 def _pose(rng):

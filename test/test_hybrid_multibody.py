@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.testing import assert_allclose
 import pytest
-from rigid_trees import FREEDOM, GROUND, random_tree, TREES
+from rigid_trees import FREEDOM, GROUND, random_tree, sliding, TREES, turning
 
 from cosserat_ros.analysis.inverse_dynamics import inverse_dynamics
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, RigidBody
@@ -19,20 +19,11 @@ MASSLESS = np.zeros((6, 6))
 
 def screws(link):
     """Return axes (n, 6), positions and rates of a joint as one-coordinate joints in a row."""
-    slides, turns = FREEDOM[link.kind]
-    sliding = {1: link.axis[None], 2: _across(link.axis), 3: np.eye(3)}.get(slides, [])
-    turning = {1: [link.axis], 2: [link.axis, link.second], 3: np.eye(3)}.get(turns, [])
-    axes = [*([*a, 0.0, 0.0, 0.0] for a in sliding), *([0.0, 0.0, 0.0, *a] for a in turning)]
+    turns = np.eye(3) if FREEDOM[link.kind][1] == 3 else turning(link)
+    axes = [*([*a, 0.0, 0.0, 0.0] for a in sliding(link)), *([0.0, 0.0, 0.0, *a] for a in turns)]
     if link.kind == 'screw':
         axes = [[*(link.pitch * link.axis), *link.axis]]
     return np.array(axes).reshape(-1, 6), link.q, link.q_t
-
-
-def _across(axis):
-    """Return the two axes of a planar joint, as the engine takes them."""
-    first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    first /= np.linalg.norm(first)
-    return np.array([first, np.cross(axis, first)])
 
 
 def inertia_at_end(a):

@@ -16,42 +16,34 @@ import pinocchio as pin
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from rigid_trees import FREEDOM, GROUND, random_tree, TREES  # noqa: E402
+from rigid_trees import FREEDOM, GROUND, random_tree, sliding, TREES, turning  # noqa: E402
 
 
 def se3(g):
     return pin.SE3(g[:3, :3], g[:3, 3])
 
 
-def _across(axis):
-    """Return the two axes of sliding in a plane, as our engine has them."""
-    first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    first /= np.linalg.norm(first)
-    return [first, np.cross(axis, first)]
-
-
 def joints_of(link):
     """Return joints of Pinocchio's that make one of ours: sliding first, then turning."""
-    turn = pin.JointModelRevoluteUnaligned
-    slides = {'prismatic': [link.axis], 'cylindrical': [link.axis],
-              'planar': _across(link.axis)}.get(link.kind, [])
-    turns = {
-        'revolute': [turn(link.axis)], 'cylindrical': [turn(link.axis)],
-        'planar': [turn(link.axis)], 'universal': [turn(link.axis), turn(link.second)],
-        'screw': [pin.JointModelHelicalUnaligned(link.axis, link.pitch)],
-        'spherical': [pin.JointModelSpherical()], 'free': [pin.JointModelFreeFlyer()],
-    }.get(link.kind, [])
-    return [pin.JointModelPrismaticUnaligned(a) for a in slides] + turns
+    if link.kind == 'free':
+        return [pin.JointModelFreeFlyer()]
+    if link.kind == 'screw':
+        return [pin.JointModelHelicalUnaligned(link.axis, link.pitch)]
+    slides = [pin.JointModelPrismaticUnaligned(a) for a in sliding(link)]
+    if FREEDOM[link.kind][1] == 3:
+        return [*slides, pin.JointModelSpherical()]
+    return [*slides, *(pin.JointModelRevoluteUnaligned(a) for a in turning(link))]
 
 
 def state_of(link):
     """Return coordinates, rates and efforts as Pinocchio has them: of free turns, body frame."""
-    if link.kind not in ('spherical', 'free'):
+    slides, turns = FREEDOM[link.kind]
+    if turns < 3:
         return link.q, link.q_t, link.effort
-    back = link.attitude.T
-    x, v, f = (np.reshape(a, (-1, 3)) for a in (link.q, link.q_t, link.effort))
-    return (np.concatenate([*x[:-1], pin.Quaternion(link.attitude).coeffs()]),
-            (v @ back.T).ravel(), (f @ back.T).ravel())
+    along = 0 if link.kind == 'free' else slides  # from where on rates are of the body's frame
+    v, f = (np.concatenate([a[:along], (a[along:].reshape(-1, 3) @ link.attitude).ravel()])
+            for a in (link.q_t, link.effort))
+    return np.concatenate([link.q[:slides], pin.Quaternion(link.attitude).coeffs()]), v, f
 
 
 def accelerations(number):
