@@ -4,7 +4,8 @@ From the start of Python to the first step of a rod, with the kernels in the cac
     environment/enter python benchmarks/start_up.py
 
 First all that nodes need is compiled, by `cosserat_ros.warm_up` as at installation, in two
-processes at a time. Then each row is a new process. Wall times count from its start, processor
+processes at a time; also with the oldest versions that are supported, if `make test-oldest` has
+made their environment. Then each row is a new process. Wall times count from its start, processor
 time is that of all of it. The memory is the largest that the process ever had. This file imports
 little itself: a process inherits the peak of the one that started it.
 """
@@ -12,10 +13,14 @@ little itself: a process inherits the peak of the one that started it.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 import subprocess
 import sys
 import tempfile
 import time
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST = ROOT / '.environment' / 'oldest' / 'bin' / 'python'
 
 # All of the engine that a simulation needs. Prints instants, processor time and memory [kB].
 CHILD = """
@@ -50,13 +55,24 @@ def first_step(name: str, cache: str) -> None:
           f'{memory / 1024.0:8.0f}', flush=True)
 
 
+def compile_all(python: str | Path, cache: str, versions: str) -> None:
+    """Compile all that nodes need, and print how long it takes."""
+    begin = time.time()
+    subprocess.run(
+        [python, '-m', 'cosserat_ros.warm_up'], check=True, cwd=ROOT, stderr=subprocess.DEVNULL,
+        env=os.environ | {'NUMBA_CACHE_DIR': cache, 'PYTHONPATH': str(ROOT)})
+    took = time.time() - begin
+    print(f'all that nodes need, compiled with {versions}: {took:.1f} s', flush=True)
+
+
 def main() -> None:
     """Print the table."""
+    if OLDEST.exists():
+        with tempfile.TemporaryDirectory() as cache:
+            compile_all(OLDEST, cache, 'the oldest versions')
     with tempfile.TemporaryDirectory() as cache:
-        begin = time.time()
-        subprocess.run([sys.executable, '-m', 'cosserat_ros.warm_up'], check=True,
-                       env=os.environ | {'NUMBA_CACHE_DIR': cache})
-        print(f'all that nodes need, compiled: {time.time() - begin:.1f} s\n')
+        compile_all(sys.executable, cache, 'these versions')
+        print()
         print(f'{"cache of kernels":20} {"imported s":>10} {"first step s":>13} '
               f'{"processor s":>12} {"peak MB":>8}')
         for _ in range(3):
