@@ -30,7 +30,7 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from cosserat_ros.description.robot import load, Robot
-from cosserat_ros.nodes.simulation.robot_publisher import TF_QOS
+from cosserat_ros.nodes.common.qos import TF_QOS
 from cosserat_ros.simulation.demonstration import time_scale
 from cosserat_ros.simulation.simulator import Simulator
 from examples import base_twist, CONFIG, random_commands

@@ -35,7 +35,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from tf2_msgs.msg import TFMessage
 
-from cosserat_ros.nodes.simulation.robot_publisher import TF_QOS
+from cosserat_ros.nodes.common.qos import TF_QOS
 from cosserat_ros.nodes.simulator import Simulator
 
 SIMULATOR = Path(get_package_prefix('cosserat_ros')) / 'lib' / 'cosserat_ros' / 'simulator'

@@ -48,7 +48,7 @@ Simulator(load({!r})).statics()
 def library(tmp_path):
     """Make a folder of two modules, of which one calls the other's kernel."""
     (tmp_path / 'numerics').mkdir()
-    for name in ('kernels.py', 'compiling.py', 'first_use.py'):
+    for name in ('kernels.py', 'compiling.py', 'first_use.py', 'loading.py'):
         shutil.copy(Path(cosserat_ros.numerics.kernels.__file__).resolve().with_name(name),
                     tmp_path / 'numerics')
     (tmp_path / 'callee.py').write_text(CALLEE.format('1.0'))
@@ -110,6 +110,14 @@ def test_a_second_process_loads_what_the_first_compiled(library):
     assert run(library) == (20.0, 1)
 
 
+def test_what_was_loaded_is_taken_in_by_what_is_compiled(library):
+    run(library)
+    text = (library / 'caller.py').read_text()
+    (library / 'caller.py').write_text(text.replace('10.0', '5.0').replace(
+        'print(', 'print(f(1.0) * ').replace(', sum(g.', ', sum(f.'))
+    assert run(library) == (20.0, 1)
+
+
 def test_an_edit_of_a_callee_in_another_file_is_seen(library):
     run(library)
     (library / 'callee.py').write_text(CALLEE.format('2.0'))
@@ -158,6 +166,7 @@ def test_a_disk_that_cannot_be_written_costs_only_the_cache(library):
      'del c.IndexDataCacheFile._load_index', False),
     ('import sys, numba; sys.modules["numba.core.event"] = None', True),
     ('import sys, numba; sys.modules["numba.core.targetconfig"] = None', True),
+    ('import sys, numba; sys.modules["numba.core.codegen"] = None', True),
 ])
 def test_a_numba_that_is_other_inside_costs_time_alone(library, missing, cached):
     """First without some private part of numba, then with it: the cache holds for both."""

@@ -24,7 +24,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 ALIKE = 0.95          # correlation of two parameters from which on they trade off
 UNSEEN = 0.5          # of the size of a parameter, that a standard error may be
@@ -105,7 +105,7 @@ def uncertainty(J: np.ndarray, r: np.ndarray, rows: Rows) -> Uncertainty:
 
 def _wide(freedom: float) -> float:
     """Return the half of a confidence interval in standard errors."""
-    return float(student.ppf(0.5 + 0.5 * CONFIDENCE, freedom))
+    return float(stdtrit(freedom, 0.5 + 0.5 * CONFIDENCE))
 
 
 def _autocorrelation_time(parts: Sequence[np.ndarray], j: int) -> float:

@@ -18,7 +18,6 @@ import math
 from typing import NamedTuple, Optional
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..checks.errors import InvalidModel
 from ..checks.fields import (
@@ -64,8 +63,12 @@ class Pose(Checked):
 
     def matrix(self) -> np.ndarray:
         """Return the homogeneous transform, (4, 4)."""
+        (cx, cy, cz), (sx, sy, sz) = (
+            map(of, self.roll_pitch_yaw) for of in (math.cos, math.sin))
         g = np.eye(4)
-        g[:3, :3] = Rotation.from_euler('xyz', self.roll_pitch_yaw).as_matrix()
+        g[:3, :3] = ((cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx),
+                     (sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx),
+                     (0.0 - sy, cy * sx, cy * cx))
         g[:3, 3] = self.position
         return g
 

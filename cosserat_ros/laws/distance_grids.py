@@ -16,9 +16,6 @@ from typing import Any, NamedTuple
 import zipfile
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
-from scipy.ndimage import label, spline_filter
-from scipy.spatial import cKDTree
 
 from ..checks.errors import InvalidModel
 from ..description.obstacles import HeightField, Mesh, Triangles
@@ -58,6 +55,7 @@ class _Points(NamedTuple):
 
     def grid(self, d: np.ndarray) -> Grid:
         """Return distances at these points as a spline."""
+        from scipy.ndimage import spline_filter
         return Grid(np.array([self.spacing, *self.counts, *self.first, self.margin]),
                     spline_filter(d, order=3, mode='mirror').ravel())
 
@@ -114,6 +112,7 @@ class _Block:
     """A height field as a block: its surface of triangles, and what is inside."""
 
     def __init__(self, a: HeightField) -> None:
+        from scipy.interpolate import RectBivariateSpline
         heights = np.array(a.heights).T  # (along x, along y)
         self._x, self._y = (
             0.5 * edge * np.linspace(-1.0, 1.0, n) for edge, n in zip(a.size, heights.shape))
@@ -254,6 +253,7 @@ def distances_from(
     Exact near the surface; far from it, and farther than `near` [m], as exact as the size of its
     triangles.
     """
+    from scipy.spatial import cKDTree
     centres = triangles.mean(axis=1)
     most = float(np.linalg.norm(triangles - centres[:, None], axis=2).max())
     tree, d = cKDTree(centres), np.empty(len(points))
@@ -281,6 +281,7 @@ def signs_on_grid(
     By winding numbers (Jacobson 2013), which are robust where normals are not; of points that are
     connected apart from the surface, one tells for all.
     """
+    from scipy.ndimage import label
     groups, count = label(d > 0.51 * spacing)
     sign = np.ones(d.shape)
     for group in range(1, count + 1):

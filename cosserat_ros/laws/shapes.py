@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from ..checks.errors import InvalidModel
 from ..description.obstacles import (
@@ -105,6 +104,7 @@ def radius_near(shape: Shape, x: np.ndarray) -> float:
 
 
 def _tube(tube: Tube) -> Shape:
+    from scipy.interpolate import CubicSpline  # slow to import, and seldom needed
     points = np.array(tube.points, dtype=float)
     radii = np.broadcast_to(np.array(tube.radii, dtype=float), len(points))
     knots = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])

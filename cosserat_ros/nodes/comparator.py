@@ -29,13 +29,13 @@ from .common.conversions import nanoseconds, time_message
 from .common.hearing import listen, topic_name
 from .common.parameters import declare, Parameter
 from .common.process import run
+from .common.qos import LATCHED_QOS, STATE_QOS
 from .common.service_calls import full_name
 from .comparing.comparison_messages import alignment_message, comparison_message, diagnosis
 from .comparing.ghost import Ghost
 from .comparing.joints import FORWARDED, Forwarding, JointErrors
 from .comparing.marker_places import check_shape, layout, MarkerPlaces, read_places
 from .comparing.measurements import KINDS, Measurements, moved, SENSOR_QOS, SIMULATED_QOS
-from .simulation.robot_publisher import LATCHED_QOS, STATE_QOS
 
 PARAMETERS = (
     Parameter('simulator', 'simulator', 'node that is the simulated robot, seen from our '

@@ -32,11 +32,11 @@ from .common.conversions import fill_xyz, nanoseconds, xyz
 from .common.hearing import listen
 from .common.parameters import declare, Parameter
 from .common.process import run
+from .common.qos import LATCHED_QOS, STATE_QOS
 from .common.service_calls import full_name, ServiceCalls
 from .following.path_markers import path_markers
 from .following.reach import OutOfReach, Reach
 from .page.ranges import slider_range
-from .simulation.robot_publisher import LATCHED_QOS, STATE_QOS
 
 PARAMETERS = (
     Parameter('simulator', 'simulator', 'node that is the robot, seen from our namespace'),

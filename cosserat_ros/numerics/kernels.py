@@ -34,6 +34,14 @@ else:
     INNER = {'pipeline_class': Inner}
 
 try:
+    from .loading import load_at_once, read_code_once
+except ImportError:
+    def load_at_once(cache: Any) -> None:
+        """Leave the cache of a function as it is."""
+else:
+    read_code_once()
+
+try:
     from .first_use import announce
 except ImportError:  # of a numba that tells nobody when it compiles
     pass
@@ -46,8 +54,13 @@ def _stamp(path: Path) -> bytes:
     """Return the digest of all sources whose changes change code of kernels in this file."""
     digest = hashlib.sha256(_shared())
     for module in sorted(_needed(path)):
-        digest.update(module.read_bytes())
+        digest.update(_digest(module))
     return digest.digest()
+
+
+@cache
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 def _needed(path: Path) -> set[Path]:
@@ -122,6 +135,7 @@ def _cached(function: Any, **options: bool) -> Any:
             return {}
 
     file._load_index = load_if_known
+    load_at_once(made._cache)
     return made
 
 

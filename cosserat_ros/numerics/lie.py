@@ -37,7 +37,6 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from ..checks.errors import InvalidModel
 from .kernels import kernel
@@ -836,6 +835,7 @@ def matrix_from_quaternion(q: ArrayLike) -> np.ndarray:
         Rotations, body to world [-].
 
     """
+    from scipy.spatial.transform import Rotation  # slow to import, and seldom needed
     batch = _finite_batch('quaternion', q, (4,))
     largest = np.abs(batch).max(axis=-1, keepdims=True)
     if not largest.all():

@@ -22,11 +22,9 @@ from collections.abc import Iterable
 import math
 import re
 from typing import NamedTuple, Optional
-import warnings
 from xml.etree import ElementTree
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..assembly.rods import PLATFORM
 from ..checks.errors import InvalidModel
@@ -279,11 +277,17 @@ def _attributes(shape: str, sizes: tuple[float, float, float]) -> dict[str, str]
 
 
 def _add_origin(element: ElementTree.Element, pose: np.ndarray) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # at a pitch of 90 degrees one of many answers is as good
-        angles = Rotation.from_matrix(pose[:3, :3]).as_euler('xyz')
     ElementTree.SubElement(
-        element, 'origin', xyz=_numbers(pose[:3, 3]), rpy=_numbers(angles))
+        element, 'origin', xyz=_numbers(pose[:3, 3]), rpy=_numbers(_roll_pitch_yaw(pose)))
+
+
+def _roll_pitch_yaw(g: np.ndarray) -> np.ndarray:
+    """Return the angles about the fixed axes x, y, z of a pose; one of many at a right pitch."""
+    roll = np.arctan2(g[2, 1], g[2, 2])
+    # Of what is left once the roll is taken back: good also where the pitch leaves it open.
+    y = np.cos(roll) * g[:3, 1] - np.sin(roll) * g[:3, 2]
+    return np.array([roll, np.arctan2(-g[2, 0], np.hypot(g[2, 1], g[2, 2])),
+                     np.arctan2(-y[0], y[1])])
 
 
 def _number(value: float) -> str:

@@ -287,6 +287,15 @@ def test_echo_ends_in_silence_where_nobody_reads_on(robot):
     assert done.stdout.count('\n') == 1
 
 
+@pytest.mark.parametrize('node', ['recorder', 'viewer', 'statics', 'common.graph'])
+def test_who_has_no_robot_of_its_own_starts_without_the_library(node):
+    """It takes longer to import than all else."""
+    code = (f'import sys, cosserat_ros.nodes.{node}\n'
+            'print({"numba", "scipy.linalg", "scipy.spatial"} & sys.modules.keys())')
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == 'set()'
+
+
 def test_a_demonstration_ends_with_a_reset():
     for target in (Reset.Request.REST, Reset.Request.EQUILIBRIUM):
         with simulator('-r', '__ns:=/a', namespace='/a', demonstrate='true') as (driver, _):

@@ -10,7 +10,7 @@ from tf2_msgs.msg import TFMessage
 
 from cosserat_ros.description.robot import load
 from cosserat_ros.msg import ActuatorInfo, RobotInfo, SolverStatus, Target
-from cosserat_ros.nodes.simulation.robot_publisher import LATCHED_QOS
+from cosserat_ros.nodes.common.qos import LATCHED_QOS
 from cosserat_ros.simulation.demonstration import demonstration, moves, time_scale
 from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import SolveInverseStatics

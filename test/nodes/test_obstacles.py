@@ -29,8 +29,8 @@ from cosserat_ros.description.obstacles import (
 from cosserat_ros.description.parts import Pose as LibraryPose
 from cosserat_ros.description.robot import load
 from cosserat_ros.msg import Contacts, Obstacle, Obstacles, SolverStatus, Target
+from cosserat_ros.nodes.common.qos import LATCHED_QOS
 from cosserat_ros.nodes.simulation.obstacle_markers import ObstacleMarkers
-from cosserat_ros.nodes.simulation.robot_publisher import LATCHED_QOS
 from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import (
     Reset,

@@ -21,17 +21,16 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import remove_ros_args
-from scipy.spatial.transform import Rotation
 
 from ...checks.errors import CosseratError, UnknownName
 from ...msg import ActuatorCommand, ActuatorInfo, Equilibrium, Load, RobotInfo, SolverStatus
 from ..page.ranges import SHOWN
-from ..simulation.robot_publisher import LATCHED_QOS
 from .checked_messages import check_robot
 from .complaints import Complaints
 from .conversions import xyz
 from .hearing import listen
 from .process import START_ERRORS
+from .qos import LATCHED_QOS
 from .service_calls import full_name
 
 FAILED, MISUSED, PARTLY_MET = 1, 2, 3  # exit codes
@@ -299,6 +298,7 @@ def actuator_table(
 
 def tip_lines(robot: RobotInfo, found: Equilibrium) -> list[str]:
     """Return lines on where the tip is."""
+    from scipy.spatial.transform import Rotation  # slow to import, and seldom needed
     position, q = xyz(found.backbone.tip.position), found.backbone.tip.orientation
     xyzw = [q.x, q.y, q.z, q.w]
     angles = Rotation.from_quat(xyzw).as_euler('xyz', degrees=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose, Quaternion, TransformStamped, Twist, Vector3, Wrench
 import numpy as np
 
 from ...checks.errors import InvalidModel
-from ...description.robot import RodShape
 from ...msg import Backbone, RodState
-from ...numerics.lie import write_places
-from ...simulation.simulator import Look
+
+if TYPE_CHECKING:  # most nodes have no robot of their own, and start faster without the library
+    from ...description.robot import RodShape
+    from ...simulation.simulator import Look
 
 NANO = 1_000_000_000
 FIRST, LAST = -2 ** 31 * NANO, 2 ** 31 * NANO - 1  # [ns] that a stamp can tell
@@ -67,6 +68,7 @@ def rotation(field: str, message: Quaternion) -> np.ndarray:
 
 def pose_numbers(g: np.ndarray) -> np.ndarray:
     """Return positions and quaternions x, y, z, w of homogeneous transforms, (N, 7)."""
+    from ...numerics.lie import write_places
     numbers = np.empty((len(g), 7))
     write_places(np.ascontiguousarray(g), numbers)
     return numbers

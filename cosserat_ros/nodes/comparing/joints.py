@@ -18,7 +18,7 @@ from ...msg import RobotInfo
 from ..common.complaints import Complaints
 from ..common.conversions import nanoseconds, time_message
 from ..common.hearing import listen
-from ..simulation.robot_publisher import LATCHED_QOS
+from ..common.qos import LATCHED_QOS
 
 FIELDS = 'position', 'velocity', 'effort'
 FORWARDED = 'nothing', 'commands', 'joint_commands', 'joint_states'

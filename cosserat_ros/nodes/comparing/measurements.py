@@ -18,7 +18,7 @@ from ..common.complaints import Complaints
 from ..common.conversions import nanoseconds, pose_numbers
 from ..common.frame_tree import FrameTree, matrix, plain_name
 from ..common.hearing import listen, topic_name
-from ..simulation.robot_publisher import LATCHED_QOS, TF_QOS
+from ..common.qos import LATCHED_QOS, TF_QOS
 
 KINDS = 'pose', 'pose_array', 'frames'
 # A recording may be played faster than it is compared, for a while.

@@ -30,8 +30,8 @@ from ..common.complaints import Complaints
 from ..common.conversions import nanoseconds, rotation, xyz
 from ..common.frame_tree import FrameTree, plain_name
 from ..common.hearing import listen, topic_name
+from ..common.qos import TF_QOS
 from .frames import RobotFrames
-from .robot_publisher import TF_QOS
 from .stepping import Stepper
 
 SOURCES = {'pose': PoseStamped, 'twist': TwistStamped, 'odometry': Odometry, 'tf': TFMessage}

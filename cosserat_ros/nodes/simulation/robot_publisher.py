@@ -10,7 +10,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TwistStamped
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -27,6 +26,7 @@ from ...simulation.passive_joints import PassiveJoints
 from ...simulation.simulator import Load, Look, Simulator, Snapshot
 from ...simulation.urdf import urdf
 from ..common.conversions import backbone_numbers, make_backbone, NANO, time_message
+from ..common.qos import LATCHED_QOS, STATE_QOS, TF_QOS
 from .contact_messages import ContactMarkers, ContactMessages
 from .frames import RobotFrames
 from .markers import LoadMarkers, RobotMarkers
@@ -34,11 +34,6 @@ from .obstacle_markers import ObstacleMarkers
 from .obstacle_messages import ObstacleReader
 from .wire import Wire
 
-# As tf2's own broadcasters have it, so that every listener matches.
-TF_QOS = QoSProfile(depth=100)
-LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Reliable, which best-effort listeners (SensorData) match as well.
-STATE_QOS = QoSProfile(depth=10)
 # Of the same instants.
 SHAPE_TOPICS = 'tf', 'markers', 'backbone', 'tip_pose', 'tip_twist', 'contacts'
 NO_TIME = -1  # [ns]
