@@ -18,7 +18,7 @@ from ..numerics.integrators import begin, Q, Rule, Scheme, SCHEMES, STILL
 from ..numerics.kernels import Direct
 from .blocks import Tangent
 from .consistency import ConsistentState
-from .contact import SLOTS
+from .contact_arrays import SLOTS
 from .continuation import as_equilibrium, Inputs, inputs, mixed, take, unloaded
 from .fronts import Fronts
 from .momentum import Floating, is_loose, push

@@ -25,7 +25,7 @@ from ..numerics.rotations import cross
 from .along_rods import couple_all_chords, couple_frictions
 from .blocks import blocks_of
 from .channel_rows import add_ties, tie
-from .contact import touching_at
+from .contact_arrays import touching_at
 from .element import bending_of, clear
 from .element_start import Surroundings
 from .element_tangent import vary
