@@ -21,17 +21,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..laws.contact import AT_LIMIT, Force, Numbers, press
-from ..laws.obstacles import distance, TUBE
+from ..laws.obstacles import distance
 from ..numerics.arena import matrix, unowned, vector, view
 from ..numerics.kernels import inner, kernel, remote
 from ..numerics.rotations import cross, rotate, rotate_back
 from .channels import BODY
 from .contact_arrays import DAMPING, EXTENT, GRIP, open_slot, PLACE, RADIUS, SLOTS, STIFFNESS
 from .element import clear, state_in
-from .near import is_far, list_near, surround
+from .near import is_far, list_near, may_touch, surround
 from .reactions import Ends, react
 
-TUBE_REACH = 2.0  # by which the distance from a tube's wall may change faster than its point
 LET_GO = 0.5      # of the elastic force, below which damping has let go of what leaves
 GROUP = 8         # points of an element that are looked at together
 STRETCHED = 1.5   # bound of a rod's stretch between the nodes, of the largest at these
@@ -46,26 +45,26 @@ def touch(tree, work):
     fixed, item, elements, contacts = (
         tree.links.fixed, tree.links.item, tree.elements, tree.contacts)
     start, end, touch, room = work.start, work.end, work.touch, work.room
+    if touch.found[0] > 0:
+        for c in range(touch.regime.size):
+            touch.regime[c] = 0
     touch.found[0] = touch.found[1] = 0
     touch.deepest[0], touch.let_go[0], touch.near[0] = 0.0, 0.0, np.inf
     touch.channels.used[0] = touch.channels.used[1] = 0
-    for c in range(touch.regime.size):
-        touch.regime[c] = 0
     for link in range(fixed.size):
-        touch.points[link], touch.bodies[link], touch.through[link] = 0, 0, -1
-        if contacts.bears[link]:
+        if touch.bodies[link] > 0:
             clear(touch.block[link])
             for i in range(6):
                 touch.wrench[link, i] = 0.0
+        touch.points[link], touch.bodies[link], touch.through[link] = 0, 0, -1
         if contacts.first[link + 1] > contacts.first[link] or contacts.rod[link] >= 0:
             room.used[0] = elements.state[item[link]]
             size = elements.size[item[link]]
             x = state_in(room, size[0], size[2], size[3])
             w = view(elements.data, elements.first[item[link], 0], (size[0],))
             surround(contacts, touch, link, start.p[link], end.p[link], w, x.t)
-    if contacts.link.size == 0:
+    if contacts.link.size == 0 or not list_near(contacts, fixed, end, touch):
         return
-    list_near(contacts, fixed, end, touch)
     for link in range(fixed.size):
         if touch.near_count[link] > 0:
             room.used[0] = elements.state[item[link]]
@@ -115,7 +114,7 @@ def _touch_element(contacts, link, p, p_t, end, x, touch):
     count, stretch, place = 0, 0.0, vector(3)
     for i in range(touch.near_count[link]):
         k = touch.near_it[link, i]
-        if not is_far(contacts, end, touch, k, ball, ball[3]) and _may_touch(
+        if not is_far(contacts, end, touch, k, ball, ball[3]) and may_touch(
                 contacts, touch, k, ball, ball[3]):
             near[count] = k
             count += 1
@@ -132,19 +131,11 @@ def _touch_element(contacts, link, p, p_t, end, x, touch):
         reach = contacts.span[link] + stretch * max(
             at - contacts.numbers[group, PLACE], contacts.numbers[beyond - 1, PLACE] - at)
         for i in range(count):
-            if _may_touch(contacts, touch, near[i], place, reach):
+            if may_touch(contacts, touch, near[i], place, reach):
                 near_group[some] = near[i]
                 some += 1
         if some > 0:
             _touch_group(contacts, link, group, beyond, some, p, p_t, end, x, touch)
-
-
-@inner
-def _may_touch(contacts, touch, k, centre, radius):
-    """Return whether something within a ball may touch an obstacle."""
-    n, H = vector(3), matrix(3, 3)
-    lag = TUBE_REACH if contacts.shapes.kind[k] == TUBE else 1.0
-    return not _distance(contacts, touch, k, centre, n, H) > lag * radius
 
 
 @inner
@@ -289,7 +280,7 @@ def _touch_body(contacts, link, end, touch):
         for i in range(touch.near_count[touch.points.size + link]):
             k = touch.near_it[touch.points.size + link, i]
             radius = contacts.numbers[c, RADIUS]
-            if contacts.link[k] == link or is_far(contacts, end, touch, k, place, radius):
+            if is_far(contacts, end, touch, k, place, radius):
                 continue
             d = _distance(contacts, touch, k, place, n, H)
             if d < radius:

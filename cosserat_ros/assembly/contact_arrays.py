@@ -92,9 +92,12 @@ class Touch(NamedTuple):
     ball: np.ndarray     # (L, 4) round each element that touches: centre, radius [m]
     listed: np.ndarray   # (1,) bool, whether there are lists of what is near
     placed: np.ndarray   # (n, 12) poses of the carriers at which obstacles on them were placed
+    turns: np.ndarray    # (n,) bool, whether these turned since the sweep before
+    measured: np.ndarray  # (n,) bool, whether lists are of distances, and hold till they turn
     strayed: np.ndarray  # (n,) how far one of these is from where it was listed [m]
     origin: np.ndarray   # (K, 3) places of obstacles for which lists were made
     about: np.ndarray    # (2 L, 4) balls, as above, for which they were: of elements, of bodies
+    spare: np.ndarray    # (2 L,) how far these may move or grow, and obstacles move [m]
     near_count: np.ndarray  # (2 L,) int64, how many obstacles are near each
     near_it: np.ndarray  # (2 L, K) int64, these
     close: np.ndarray    # (2, K) int64, room for those that an element, and a group, may touch
@@ -215,8 +218,9 @@ def room_to_touch(a: Contacts, shape: np.ndarray) -> Touch:
         place, place_t, F, slopes[0], slopes[1], J, J_t, np.zeros(C, dtype=np.int64),
         np.zeros((b, 6)), np.zeros((b, 6, 12)), through,
         room_for_channels(bool(a.moving.any() or (a.rod >= 0).any())), np.zeros((L, 4)),
-        np.zeros(1, dtype=np.bool_), np.zeros((n, 12)), np.zeros(n), np.zeros((K, 3)),
-        np.zeros((2 * L, 4)), np.zeros(2 * L, dtype=np.int64),
+        np.zeros(1, dtype=np.bool_), np.zeros((n, 12)), np.zeros(n, dtype=np.bool_),
+        np.zeros(n, dtype=np.bool_), np.zeros(n), np.zeros((K, 3)), np.zeros((2 * L, 4)),
+        np.zeros(2 * L), np.zeros(2 * L, dtype=np.int64),
         np.zeros((2 * L, K), dtype=np.int64), np.zeros((2, K), dtype=np.int64),
         np.full(1, np.inf), np.zeros(1), np.zeros(1), np.zeros(3, dtype=np.int64),
         np.zeros(((SLOTS + 1) * C, 19)))

@@ -404,6 +404,7 @@ class TreeBuilder:
             np.zeros((tree.free.size, 6)), arm, lever, Om, Om_t, passed, np.zeros(m), np.zeros(m),
             chords, couple, bent_at, np.zeros(bent), np.zeros(tree.free.size, dtype=np.bool_),
             np.zeros(work.regime.size), np.zeros(len(tree.contacts.numbers), dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
             ties)
 
 

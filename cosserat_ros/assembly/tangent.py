@@ -86,6 +86,7 @@ def differentiate(tree, work, z, cV, cA, ny, tangent):
         else:
             _element_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent)
     _closure_turns(tree, work, tangent)
+    tangent.pairs[0] = work.touch.found[0]
     for k in range(tangent.touching.size):
         tangent.touching[k] = work.touch.regime[k]
     for k in range(work.own.size):
