@@ -5,7 +5,7 @@ import pytest
 
 from cosserat_ros.analysis.stability import assess
 from cosserat_ros.assembly.assembly import Assembly, Attachment, Joint, pose, RigidBody, RodPart
-from cosserat_ros.assembly.contact import SLOTS
+from cosserat_ros.assembly.contact_arrays import SLOTS
 from cosserat_ros.assembly.joint_kinds import Coordinate, JointKind
 from cosserat_ros.checks.errors import InvalidModel, UnknownName
 from cosserat_ros.description.modes import StrainModes

@@ -49,6 +49,7 @@ class Tangent(NamedTuple):
     held: np.ndarray    # (Z,) bool: coordinates that were told, or at a limit
     regime: np.ndarray  # of laws, for which it was made, see `Work`
     touching: np.ndarray  # (C,) int64, likewise, of points of contact
+    pairs: np.ndarray   # (1,) int64, how many touched then
     ties: Ties
 
 

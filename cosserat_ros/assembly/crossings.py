@@ -30,7 +30,8 @@ from ..laws.contact import AT_LIMIT, RELEASED, SLIDES, STICKS
 from ..numerics.arena import empty, matrix, unowned, vector, view
 from ..numerics.kernels import inner, remote
 from .channels import lead_from, open_block, open_channels
-from .contact import DAMPING, EXTENT, GRIP, LET_GO, open_slot, PLACE, RADIUS, SLOTS, STIFFNESS
+from .contact import LET_GO
+from .contact_arrays import DAMPING, EXTENT, GRIP, open_slot, PLACE, RADIUS, SLOTS, STIFFNESS
 from .element import state_in
 
 LEVEL = 1e-3               # e, of rods along each other [-]

@@ -25,14 +25,8 @@ from ..rod.discretisation import Element
 from .along_rods import rubbing_size
 from .blocks import Tangent, Ties
 from .channel_rows import tie
-from .contact import (
-    Contacts,
-    contacts_of,
-    FixedShape,
-    Points,
-    room_to_touch,
-    touch,
-)
+from .contact import touch
+from .contact_arrays import Contacts, contacts_of, FixedShape, Points, room_to_touch
 from .crossings import meet
 from .element import balance, ElementLoads, ElementState, Flow, Motion, move, state_size, Touching
 from .element_start import Surroundings
@@ -410,6 +404,7 @@ class TreeBuilder:
             np.zeros((tree.free.size, 6)), arm, lever, Om, Om_t, passed, np.zeros(m), np.zeros(m),
             chords, couple, bent_at, np.zeros(bent), np.zeros(tree.free.size, dtype=np.bool_),
             np.zeros(work.regime.size), np.zeros(len(tree.contacts.numbers), dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
             ties)
 
 

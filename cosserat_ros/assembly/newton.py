@@ -239,6 +239,8 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
         Which link's block is singular, if the status is so.
     hits : bool
         Whether a coordinate is at a limit at the new instant, and was not before.
+    touches : bool
+        Whether anything touches, as of the last sweep.
 
     """
     n, room = past.shape[1], work.room
@@ -252,7 +254,8 @@ def newton(tree, work, tangent, fronts, code, past, rule, stop, ny, known, now):
     status, iteration, size, left, worst, at = _iterate(
         tree, work, tangent, fronts, code, past, rule, stop, ny, known, now, rooms)
     hits = status == CONVERGED and _hits(tree.coordinates, stop.moves, now[0], past[0])
-    return status, iteration, size, left, worst, at, hits
+    touches = work.touch.found[0] + work.touch.found[1] > 0
+    return status, iteration, size, left, worst, at, hits, touches
 
 
 @inner
@@ -305,7 +308,8 @@ def _iterate(  # noqa: PLR0915 - one loop, read from top to bottom
             if size < limit:
                 _finish(past, rule, rooms.h, stop.moves, now)
                 return CONVERGED, iteration, size, size, worst, -1
-            changed = _differ(work.touch.regime, tangent.touching)
+            changed = work.touch.found[0] + tangent.pairs[0] > 0 and _differ(
+                work.touch.regime, tangent.touching)
             if fresh and not size < previous and shortened > SHORTEST_STEP:
                 shortened, size = 0.5 * shortened, previous
                 _line(rooms.good, -shortened, rooms.dz, z)

@@ -30,7 +30,7 @@ from ..description.obstacles import (
 from ..laws.obstacles import TUBE
 from ..laws.shapes import radius_near, shape_of
 from ..rod.discretisation import Element, integration_polynomials, integration_to
-from .contact import Curve, FixedShape, Points, RADIUS
+from .contact_arrays import Curve, FixedShape, Points, RADIUS
 
 if TYPE_CHECKING:
     from .assembly import Frame, RigidBody, RodPart

@@ -18,7 +18,7 @@ from ..numerics.integrators import begin, Q, Rule, Scheme, SCHEMES, STILL
 from ..numerics.kernels import Direct
 from .blocks import Tangent
 from .consistency import ConsistentState
-from .contact import SLOTS
+from .contact_arrays import SLOTS
 from .continuation import as_equilibrium, Inputs, inputs, mixed, take, unloaded
 from .fronts import Fronts
 from .momentum import Floating, is_loose, push
@@ -61,6 +61,7 @@ class _Ending(NamedTuple):
     worst: float
     at: int
     hits: bool       # whether a coordinate has come to its limit
+    touches: bool    # whether anything touches, as of the last sweep
 
 
 class Momentum(NamedTuple):
@@ -202,7 +203,7 @@ class AssemblySolver(ConsistentState):
             self.tree, self.work, self.tangent, self.fronts, self._code(), past,
             rule._replace(guess=Q) if touching else rule, stop, ny, known, now))
         self._ny, self._fronts_ny = 0, ny
-        if self._touches and ending.status == CONVERGED and self.work.touch.found[1] > 0:
+        if ending.touches and ending.status == CONVERGED and self.work.touch.found[1] > 0:
             ending = ending._replace(status=CROWDED)
         if self._carriers and not looked and ending.status != NOT_FINITE and (
                 self._loops_have_turned()):
@@ -230,12 +231,12 @@ class AssemblySolver(ConsistentState):
         """Return how a solve ended that has come to the present instant."""
         return Solution(
             self.z, ending.status == CONVERGED, iterations, ending.size, ending.worst, parts,
-            self._remark() if ending.status == CONVERGED else self._reason(ending),
+            self._remark(ending) if ending.status == CONVERGED else self._reason(ending),
             ending.left)
 
-    def _remark(self) -> str:
+    def _remark(self, ending: _Ending) -> str:
         """Return what is wrong with a solve that has converged, or nothing."""
-        if self._touches and self.work.touch.found[2]:
+        if ending.touches and self.work.touch.found[2]:
             return (f'a point touches more than {SLOTS} obstacles with friction: '
                     f'it sticks to {SLOTS} of them')
         return ''
@@ -397,13 +398,14 @@ class AssemblySolver(ConsistentState):
             ending = self._solve(self.rule(part), self._past)
             iterations, parts = iterations + ending.iterations, parts + 1
             converged = ending.status == CONVERGED
-            if not self._anchored and self._touched() is not None:
+            if ending.touches and not self._anchored:
                 if roots is not None:
                     self._put_roots(roots)
                 self._anchor()
                 continue
-            let_go = converged and part > self.LEAST_FRACTION * dt and self._is_let_go()
-            hits = converged and (ending.hits or self._strikes() or let_go)
+            let_go = (converged and ending.touches and part > self.LEAST_FRACTION * dt
+                      and self._is_let_go())
+            hits = converged and (ending.hits or let_go or (ending.touches and self._strikes()))
             if converged and not let_go and (self._impact_steps or not hits):
                 self._past, self._last_step, self._equilibrium = ending.now, part, None
                 self._remember()
@@ -412,7 +414,8 @@ class AssemblySolver(ConsistentState):
                     self.refresh()
                     self._momenta = [self._keep(m, part) for m in self._momenta]
                 self._recentre()
-                self._remember_contacts()
+                if ending.touches or self._touching is not None or self.holds_anchors:
+                    self._remember_contacts()
                 self.time = self.time + part if end - self.time > 1.001 * part else end
                 if part < dt and ending.iterations <= FEW_ITERATIONS:
                     part *= 2.0
@@ -421,7 +424,7 @@ class AssemblySolver(ConsistentState):
                 continue
             if roots is not None:
                 self._put_roots(roots)
-            if not self._impact_steps and (hits or self._touched() is not None):
+            if not self._impact_steps and (hits or ending.touches):
                 self._impact_steps = STEPS_OF_IMPACT
             elif part < self.LEAST_FRACTION * dt:
                 self.restore(before)
@@ -453,8 +456,6 @@ class AssemblySolver(ConsistentState):
 
     def _strikes(self) -> bool:
         """Return whether a link touches an obstacle that did not before."""
-        if not self._touches:
-            return False
         touched = self._touched()
         if touched is None or self._touching is None:
             return touched is not None
@@ -468,7 +469,7 @@ class AssemblySolver(ConsistentState):
         that leads out, though it came from outside: there damping takes the force away. Such an
         end satisfies the equations of the step, but no motion goes there.
         """
-        return self._touches and bool(self.work.touch.let_go[0] > max(self._depth, SHALLOW))
+        return bool(self.work.touch.let_go[0] > max(self._depth, SHALLOW))
 
     def _present_momenta(self) -> list[Momentum]:
         """Return the momenta of all that floats and that nothing holds."""

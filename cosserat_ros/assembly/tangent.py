@@ -25,7 +25,7 @@ from ..numerics.rotations import cross
 from .along_rods import couple_all_chords, couple_frictions
 from .blocks import blocks_of
 from .channel_rows import add_ties, tie
-from .contact import touching_at
+from .contact_arrays import touching_at
 from .element import bending_of, clear
 from .element_start import Surroundings
 from .element_tangent import vary
@@ -86,6 +86,7 @@ def differentiate(tree, work, z, cV, cA, ny, tangent):
         else:
             _element_blocks(tree, work, link, z, cV, cA, ny, blocks, tangent)
     _closure_turns(tree, work, tangent)
+    tangent.pairs[0] = work.touch.found[0]
     for k in range(tangent.touching.size):
         tangent.touching[k] = work.touch.regime[k]
     for k in range(work.own.size):

@@ -31,7 +31,7 @@ from ..numerics.kernels import call, inner, merged
 from ..numerics.references import referred
 from ..numerics.rotations import cross
 from ..rod.discretisation import Element
-from .contact import Contacts, Touch, touching_at
+from .contact_arrays import Contacts, Touch, touching_at
 from .element import balance, ElementLoads, Motion, move, state_in
 from .flow import flow_at, Flowing, Flows
 from .joint import (

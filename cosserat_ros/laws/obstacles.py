@@ -28,6 +28,7 @@ from ..numerics.kernels import inner, kernel
 PLANE, CAPSULE, CYLINDER, BOX, TUBE, GRID = range(6)
 NEAREST_ITERATIONS = 30    # for the nearest point of a curve
 NEAREST_TOLERANCE = 1e-14  # of the curve's length
+TUBE_REACH = 2.0           # by which the distance within a tube may change faster than its point
 
 
 class Shapes(NamedTuple):
@@ -345,6 +346,28 @@ def distance(shapes, k, x, n, H):
     if kind == TUBE:
         return _tube(shapes, k, x, n, H)
     return _grid(shapes, k, x, n, H)
+
+
+@inner
+def clearance(shapes, k, x):
+    """Return how far a point x (3,) may move at least until it touches shape k [m]."""
+    n, H = vector(3), matrix(3, 3)
+    if shapes.kind[k] == TUBE:
+        return _tube_clearance(shapes, k, x)
+    d = distance(shapes, k, x, n, H)
+    return d - shapes.numbers[k, 0] if shapes.kind[k] == GRID else d  # less its spacing
+
+
+@inner
+def _tube_clearance(shapes, k, x):
+    """As if the tube went on beyond its ends as wide as there: mouths widen at any rate."""
+    S, first = int(shapes.numbers[k, 0]), shapes.first[k]
+    knots = view(shapes.data, first, (S + 1,))
+    parts = view(shapes.data, first + S + 1, (S, 4, 4))
+    c, end = matrix(4, 4), matrix(4, 4)
+    u = _nearest(knots, parts, x, c)
+    _curve(knots, parts, min(max(u, knots[0]), knots[S]), end)
+    return (end[0, 3] - np.sqrt(_squared(c, x))) / TUBE_REACH
 
 
 @kernel
