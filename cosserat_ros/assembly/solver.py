@@ -177,6 +177,11 @@ class AssemblySolver(ConsistentState):
         self._equilibrium = self._momenta = self._factorised = self._pressed = None
         if hit or left:  # accelerations are those of other forces
             self._impact_steps, self._depth = STEPS_OF_IMPACT, np.inf
+        if left and self._floating:  # whose momenta go on from these
+            found = self.balance(self.z_t, self.z_tt, self.moves & self.tree.coordinates.driven)
+            if not isinstance(found, str):
+                self._past = self._past.copy()
+                self._past[[2, 5]] = found.z_tt
 
     def _touched_names(self) -> set[str]:
         """Return the names of all obstacles, and of links of rods, that were touched last."""
