@@ -21,6 +21,7 @@ from cosserat_ros.description.obstacles import (
     HeightField,
     Obstacle,
     Plane,
+    simple_parts,
     Sphere,
     Triangles,
     Tube,
@@ -89,7 +90,9 @@ def pose_at(name, place, solver):
     R = Rotation.from_euler('xyz', 3.0 * np.array(turn)).as_matrix()
     side = np.array(side) + (0.0, 0.0, 1e-3)
     way = np.linspace(0.0, 0.2, 2001)[:, None] * side / np.linalg.norm(side)
-    wanted = np.abs(measured(SHAPES[name], way)[0] - (1.0 - deep) * radius)
+    far = [measured(geometry, (way - at.position) @ at.matrix()[:3, :3])[0]
+           for geometry, at in simple_parts(SHAPES[name])]
+    wanted = np.abs(np.min(far, axis=0) - (1.0 - deep) * radius)
     return Pose(tuple(x - R @ way[np.argmin(wanted)]), tuple(3.0 * np.array(turn)))
 
 
@@ -110,7 +113,7 @@ def look_at(solver, solution, before):
             np.testing.assert_array_equal(a, b)
 
 
-@settings(deadline=None, max_examples=12 * FUZZ, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=30 * FUZZ, suppress_health_check=[HealthCheck.too_slow])
 @given(jumps=jumps, young=st.sampled_from([1e6, 1e8]), stiffness=st.sampled_from([1e3, 1e5]),
        damping=st.sampled_from([0.0, 10.0]))
 @example(jumps=[('b', ('sphere', 0.0), ('ball', (0.0, 0.0, 0.0), (0.0, 0.0, -1.0), 0.9), [0.01]),
@@ -145,7 +148,7 @@ def test_obstacles_jump_into_a_robot(jumps, young, stiffness, damping):
             assert total(solver) < most + 0.05 * max(moves, 0.01)
 
 
-@settings(deadline=None, max_examples=12 * FUZZ, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=30 * FUZZ, suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.sampled_from(NAMES), place=places, stiffness=st.sampled_from([1e3, 1e5]),
        ways=st.lists(st.tuples(vectors, vectors, st.lists(
            st.one_of(steps, st.floats(3e-4, 2e-2)), min_size=3, max_size=8)),

@@ -18,9 +18,10 @@ from ..numerics.integrators import begin, Q, Rule, Scheme, SCHEMES, STILL
 from ..numerics.kernels import Direct
 from .blocks import Tangent
 from .consistency import ConsistentState
-from .contact import SLOTS
+from .contact import RADIUS, SLOTS
 from .contact_work import returned
 from .continuation import as_equilibrium, Inputs, inputs, mixed, take, unloaded
+from .element import Motion
 from .fronts import Fronts
 from .momentum import Floating, is_loose, push
 from .newton import CONVERGED, CROWDED, newton, NOT_FINITE, RUNNING_OUT, SINGULAR, Stop
@@ -411,7 +412,7 @@ class AssemblySolver(ConsistentState):
             roots = self._root_motions() if self.motions else None
             if roots is not None:
                 self._move_roots(self.time + part, part)
-                if part > self.LEAST_FRACTION * dt and self._is_swept():
+                if part > self.LEAST_FRACTION * dt and self._is_swept(roots):
                     self._put_roots(roots)
                     part *= 0.5
                     continue
@@ -466,17 +467,25 @@ class AssemblySolver(ConsistentState):
         near = touching is not None or self._touching is not None
         self._anchored = near or not self._rubs
         self._touching, self._depth = touching, float(self.work.touch.deepest[0])
-        if near:
+        if near and self._rubs:
             self.commit_contacts()
+        elif near:  # to the tolerance of the step, the last sweep was at its end
+            self._commit(self.tree, self.work, False)
         self._pressed = self._pairs()
 
-    def _is_swept(self) -> bool:
+    def _is_swept(self, before: Motion) -> bool:
         """
         Return whether roots move an obstacle past the centre of a rod or ball that stays behind.
 
         Or these past it. From there Newton's method might find a way out to the other side.
+        `before` is how the roots were.
         """
         if not self._touches:
+            return False
+        moved = np.linalg.norm(self.tree.roots.p[self._roots] - before.p, axis=1)
+        turned = np.abs(self.tree.roots.R[self._roots] - before.R).sum(axis=(1, 2))
+        way = (moved + turned * np.linalg.norm(np.ptp(self.work.end.p, axis=0))).max()
+        if way < (1.0 - self._depth) * self.tree.contacts.numbers[:, RADIUS].min():
             return False
         self.refresh()
         return bool(self.work.touch.deepest[0] > max(1.0, self._depth))
