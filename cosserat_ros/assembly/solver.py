@@ -18,8 +18,10 @@ from ..numerics.integrators import begin, Q, Rule, Scheme, SCHEMES, STILL
 from ..numerics.kernels import Direct
 from .blocks import Tangent
 from .consistency import ConsistentState
-from .contact_arrays import SLOTS
+from .contact_arrays import RADIUS, SLOTS
+from .contact_work import returned
 from .continuation import as_equilibrium, Inputs, inputs, mixed, take, unloaded
+from .element import Motion
 from .fronts import Fronts
 from .momentum import Floating, is_loose, push
 from .newton import CONVERGED, CROWDED, newton, NOT_FINITE, RUNNING_OUT, SINGULAR, Stop
@@ -33,6 +35,7 @@ MOST_RELAXATIONS = 40
 MOST_WITH_CONTACT = 60  # iterations of a step in time: shorter steps are cheaper
 FEW_ITERATIONS = 16     # after which the parts of a divided step may grow
 SHALLOW = 1e-3          # part of the radius up to which damping may let go of anything
+MOST_SURPLUS = 0.01       # part of what contact stored that it may give back beyond that
 STEPS_OF_IMPACT = 3       # to the limit, to a stop there, and until that is past
 
 
@@ -101,7 +104,7 @@ class AssemblySolver(ConsistentState):
     MOST_ITERATIONS = 150  # of one solve
     LEAST_FRACTION = 1e-3  # of a load or of a time step, below which we give up
 
-    _newton = Direct(newton)
+    _newton, _returned = Direct(newton), Direct(returned)
 
     def __init__(
         self, tree: Tree, work: Work, tangent: Tangent, fronts: Fronts, names: Sequence[str],
@@ -118,6 +121,7 @@ class AssemblySolver(ConsistentState):
         self._touching: np.ndarray | None = np.ones(tree.links.kind.size, dtype=bool)
         self._anchored = not self._rubs          # whether contacts remember the present state
         self._depth = np.inf                     # the largest then, as a part of the radius [-]
+        self._pressed: np.ndarray | None = None  # pairs that touch now, where it is known
 
     # --- Its state ---
 
@@ -127,7 +131,7 @@ class AssemblySolver(ConsistentState):
         """Make this the present instant: at rest, if no rates are given."""
         super().set_state(z, z_t, z_tt)
         self._equilibrium, self._impact_steps, self._momenta = None, 0, None
-        self._anchored, self._depth = not self._rubs, np.inf
+        self._anchored, self._depth, self._pressed = not self._rubs, np.inf, None
         self._touching = np.ones(self.tree.links.kind.size, dtype=bool)
 
     def _begin(self, z: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray) -> None:
@@ -137,15 +141,15 @@ class AssemblySolver(ConsistentState):
 
     def saved(self) -> tuple[Any, ...]:
         """Return the present instant, for `restore`."""
-        memory = [a.copy() for a in self.tree.contacts.memory] if self.holds_anchors else None
+        holds = self.holds_anchors or (self._pressed is not None and len(self._pressed) > 0)
+        memory = [a.copy() for a in self.tree.contacts.memory] if holds else None
         return (super().saved(), self._equilibrium, self._impact_steps, self._momenta,
-                self._touching, self._depth, memory)
+                self._touching, self._depth, self._pressed, self._anchored, memory)
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         """Go back to an instant that was `saved`."""
         (instant, self._equilibrium, self._impact_steps, self._momenta, self._touching,
-         self._depth, memory) = saved
-        self._anchored = memory is not None or not self._rubs
+         self._depth, self._pressed, self._anchored, memory) = saved
         for mine, given in zip(self.tree.contacts.memory, memory or ()):
             mine[:] = given
         super().restore(instant)
@@ -168,11 +172,23 @@ class AssemblySolver(ConsistentState):
 
         """
         anchored, remembered = self._anchored, self._rubs
+        left = any(obstacles.get(name) is not self.obstacles.get(name)
+                   for name in self._touched_names())
         hit = self.scene.change(self, obstacles, check)
         self._anchored = anchored if remembered and self._rubs else not self._rubs
-        self._equilibrium = self._momenta = self._factorised = None
-        if hit:
+        self._equilibrium = self._momenta = self._factorised = self._pressed = None
+        if hit or left:  # accelerations are those of other forces
             self._impact_steps, self._depth = STEPS_OF_IMPACT, np.inf
+        if left and self._floating:  # whose momenta go on from these
+            found = self.balance(self.z_t, self.z_tt, self.moves & self.tree.coordinates.driven)
+            if not isinstance(found, str):
+                self._past = self._past.copy()
+                self._past[[2, 5]] = found.z_tt
+
+    def _touched_names(self) -> set[str]:
+        """Return the names of all obstacles, and of links of rods, that were touched last."""
+        pairs = () if self._pressed is None else self._pressed
+        return {self.name_touched(int(pair[1])) for pair in pairs}
 
     @property
     def holds_anchors(self) -> bool:
@@ -388,6 +404,8 @@ class AssemblySolver(ConsistentState):
         """
         check_number('dt', dt, above=0.0, unit='s')
         before, end = self.saved(), self.time + dt
+        if self._pressed is None:
+            self._look_at_pressed()
         if self._momenta is None:
             self._momenta = self._present_momenta()
         part, iterations, parts = dt, 0, 0
@@ -395,6 +413,10 @@ class AssemblySolver(ConsistentState):
             roots = self._root_motions() if self.motions else None
             if roots is not None:
                 self._move_roots(self.time + part, part)
+                if part > self.LEAST_FRACTION * dt and self._is_swept(roots):
+                    self._put_roots(roots)
+                    part *= 0.5
+                    continue
             ending = self._solve(self.rule(part), self._past)
             iterations, parts = iterations + ending.iterations, parts + 1
             converged = ending.status == CONVERGED
@@ -405,7 +427,9 @@ class AssemblySolver(ConsistentState):
                 continue
             let_go = (converged and ending.touches and part > self.LEAST_FRACTION * dt
                       and self._is_let_go())
-            hits = converged and (ending.hits or let_go or (ending.touches and self._strikes()))
+            hits = converged and (
+                ending.hits or let_go or (ending.touches and self._strikes())
+                or self._gives_more())
             if converged and not let_go and (self._impact_steps or not hits):
                 self._past, self._last_step, self._equilibrium = ending.now, part, None
                 self._remember()
@@ -444,10 +468,58 @@ class AssemblySolver(ConsistentState):
         if not self._touches:
             return
         touching = self._touched()
-        self._anchored = not self._rubs or not (touching is None and self._touching is None)
+        near = touching is not None or self._touching is not None
+        self._anchored = near or not self._rubs
         self._touching, self._depth = touching, float(self.work.touch.deepest[0])
-        if self._anchored:
+        if near and self._rubs:
             self.commit_contacts()
+        elif near:  # to the tolerance of the step, the last sweep was at its end
+            self._commit(self.tree, self.work, False)
+        self._pressed = self._pairs()
+
+    def _is_swept(self, before: Motion) -> bool:
+        """
+        Return whether roots move an obstacle past the centre of a rod or ball that stays behind.
+
+        Or these past it. From there Newton's method might find a way out to the other side.
+        `before` is how the roots were.
+        """
+        if not self._touches:
+            return False
+        moved = np.linalg.norm(self.tree.roots.p[self._roots] - before.p, axis=1)
+        turned = np.abs(self.tree.roots.R[self._roots] - before.R).sum(axis=(1, 2))
+        way = (moved + turned * np.linalg.norm(np.ptp(self.work.end.p, axis=0))).max()
+        if way < (1.0 - self._depth) * self.tree.contacts.numbers[:, RADIUS].min():
+            return False
+        self.refresh()
+        return bool(self.work.touch.deepest[0] > max(1.0, self._depth))
+
+    def _pairs(self) -> np.ndarray:
+        """Return what touches as of the last sweep, see `Touch.pairs`, (n, 19)."""
+        return self.work.touch.pairs[:int(self.work.touch.found[0])].copy()
+
+    def _look_at_pressed(self) -> None:
+        """Find what is in contact now, and let contacts remember where it is."""
+        if self._touches:
+            self.refresh()
+        self._pressed, self._touching = self._pairs(), self._touched()
+        self._depth = float(self.work.touch.deepest[0]) if len(self._pressed) else 0.0
+        if len(self._pressed):
+            if self._rubs:
+                self._anchor()
+            else:
+                self.commit_contacts()
+
+    def _gives_more(self) -> bool:
+        """
+        Return whether contact gives back more than it had stored, as of the last sweep.
+
+        What was pressed in and comes free within a long step does, by a scheme of second order.
+        """
+        if self._impact_steps or self._pressed is None or not len(self._pressed):
+            return False
+        surplus, stored = self._returned(self.tree, self.work, self._pressed)
+        return bool(surplus > MOST_SURPLUS * stored)
 
     def _touched(self) -> np.ndarray | None:
         """Return which links touch obstacles, (L,) bool, as of the last sweep; None if none do."""

@@ -321,8 +321,8 @@ class AssemblyState:
         return self.places.obstacles[k] if k < count else self.names[k - count]
 
     def commit_contacts(self, z: np.ndarray | None = None, stays: bool = True) -> None:
-        """Let what rubs remember where it is, by default at the present instant."""
-        if not self._rubs:
+        """Let what touches remember where it is, by default at the present instant."""
+        if not self._touches:
             return
         if z is None:
             self.residual()
