@@ -404,10 +404,7 @@ class AssemblySolver(ConsistentState):
         """
         check_number('dt', dt, above=0.0, unit='s')
         before, end = self.saved(), self.time + dt
-        if self._pressed is None:
-            self._look_at_pressed()
-        if self._momenta is None:
-            self._momenta = self._present_momenta()
+        self._take_stock()
         part, iterations, parts = dt, 0, 0
         while self.time < end:
             roots = self._root_motions() if self.motions else None
@@ -456,6 +453,13 @@ class AssemblySolver(ConsistentState):
             else:
                 part *= 0.5
         return self._solution(ending, iterations, parts)
+
+    def _take_stock(self) -> None:
+        """Find contacts and momenta of the present state, where it is not that of a step."""
+        if self._pressed is None:
+            self._look_at_pressed()
+        if self._momenta is None:
+            self._momenta = self._present_momenta()
 
     def _anchor(self) -> None:
         """Let what may rub remember the present state, without friction in it."""
