@@ -262,6 +262,22 @@ def test_parameters_are_recovered_within_their_intervals():
     assert result.warnings == []
 
 
+def test_what_settles_is_found():
+    """A tendon that loses 0.8 N with 10 s, in equilibria that are a second apart."""
+    chart = channels()
+    parameters = ParameterSet({
+        'settling': Parameter(['commands.tendon_1.settling'], -2.0, 2.0),
+        'time': Parameter(['settling_time'], 1.0, 100.0, start=30.0)}, ARM, chart)
+    made = recording(chart, pulls(25))
+    truth = np.array([0.8, 10.0])
+    made = measured(made, predict(parameters, truth, made).positions, noise=1e-4)
+    result = fit(Misfit(parameters, [made], noise=1e-4))
+    assert result.exact
+    for x, true in zip(result.intervals, truth):
+        assert abs(x.value - true) < 2.0 * x.half, x
+        assert x.half < 0.1 * true
+
+
 def test_parameters_that_trade_off_are_named():
     """Without weight a bend by tension knows E and the radius of routing only by their ratio."""
     light, chart = replace(ARM, gravity=(0.0, 0.0, 0.0)), channels()
