@@ -262,6 +262,22 @@ def test_parameters_are_recovered_within_their_intervals():
     assert result.warnings == []
 
 
+def test_what_settles_is_found():
+    """A tendon that loses 0.8 N with 10 s, in equilibria that are a second apart."""
+    chart = channels()
+    parameters = ParameterSet({
+        'settling': Parameter(['commands.tendon_1.settling'], -2.0, 2.0),
+        'time': Parameter(['settling_time'], 1.0, 100.0, start=30.0)}, ARM, chart)
+    made = recording(chart, pulls(25))
+    truth = np.array([0.8, 10.0])
+    made = measured(made, predict(parameters, truth, made).positions, noise=1e-4)
+    result = fit(Misfit(parameters, [made], noise=1e-4))
+    assert result.exact
+    for x, true in zip(result.intervals, truth):
+        assert abs(x.value - true) < 2.0 * x.half, x
+        assert x.half < 0.1 * true
+
+
 def test_parameters_that_trade_off_are_named():
     """Without weight a bend by tension knows E and the radius of routing only by their ratio."""
     light, chart = replace(ARM, gravity=(0.0, 0.0, 0.0)), channels()
@@ -706,7 +722,7 @@ def test_the_calibrated_arm_predicts_what_it_was_not_fitted_to():
     summary = summarise(found.positions[:, 0], made.positions[:, 0], 0.1865)
     print(f'{1e3 * summary.rmse_without_offset:.2f} mm, {1e3 * min(spent):.2f} ms per sample')
     assert found.failed == 0
-    assert summary.rmse_without_offset <= 6.0e-3
+    assert summary.rmse_without_offset <= 5.0e-3
     assert min(spent) <= 4e-3
 
 
@@ -721,7 +737,7 @@ def test_a_few_iterations_on_the_real_arm_get_far():
     robot = load(ARM_FOLDER / 'robot.yaml')
     given = description.load(ARM_FOLDER / 'calibration.yaml', Calibration)
     chosen = {name: x for name, x in given.parameters.items()
-              if name.startswith(('hole', 'roll', 'pitch'))}
+              if name.startswith(('scale', 'rest_curvature', 'roll', 'pitch'))}
     made = read(DATA / 'ftdcr_v4' / 'tendon_pull.csv', chart, robot)
     misfit = Misfit(ParameterSet(chosen, robot, chart), [made], given.noise, given.align)
     before = misfit.residual(misfit.scaled(misfit.parameters.start))

@@ -71,6 +71,19 @@ def test_a_table_is_read_with_units_signs_groups_and_gaps(channels, table):
     assert len(recording.digest) == 64
 
 
+def test_settling_is_counted_from_the_zero_of_the_clock(channels, table):
+    """Half of it is lost in 0.1 s; the table begins 0.2 s after the zero, or at it."""
+    text = TABLE_MAP.replace('offset: 1.0', 'offset: 1.0, settling: 8.0')
+    text += f'settling_time: {0.1 / math.log(2.0)}\n'
+    made = read(table, channels(text), ARM)
+    assert_allclose(made.commands(), [[8.0], [2.5], [0.5]])
+    made = read(table, channels(text.replace('column: t,', 'column: t, zero: 800,')), ARM)
+    assert_allclose(made.commands(), [[2.0], [1.0], [-0.25]])
+    assert_allclose(made.part(slice(1, None)).commands(), [[1.0], [-0.25]])
+    made = read(table, channels(text.replace('column: t,', 'column: t, zero: 2000,')), ARM)
+    assert_allclose(made.commands(), [[8.0], [8.5], [7.5]])  # nothing is lost before
+
+
 TURNED = """x,y,z,a,b,c,d
 1,2,3,0,0,2,2
 1,2,3,0,0,-1e-3,-1e-3

@@ -3,7 +3,8 @@ Parameters of a robot's file, or of a recording's map, that are fitted to record
 
 A parameter names the places that it changes by paths into the YAML document, with ``*`` for any
 key or element: ``rods.backbone.segments[*].material.young_modulus``, ``tendons.*.compliance``.
-Paths that begin with ``commands`` or ``measured``, and ``delay``, are those of the map.
+Paths that begin with ``commands`` or ``measured``, ``delay`` and ``settling_time`` are those of
+the map.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..description.documents import build, document
 from ..description.robot import Robot
 
 GREATEST = 1e30  # of any number of a robot: more is a mistake, and its square may be infinite
-OF_MAP = ('commands', 'measured', 'delay')  # keys of the map that parameters may change
+OF_MAP = ('commands', 'measured', 'delay', 'settling_time')  # keys of the map that may change
 NEUTRAL = {'add': 0.0, 'multiply': 1.0, 'rotate': 0.0}  # values that change nothing
 STEP = re.compile(r'\[(\d+|\*)\]|([^.\[\]]+)')
 WHOLE = re.compile(r'[^.\[\]]+(\.[^.\[\]]+|\[(\d+|\*)\])*')

@@ -120,7 +120,7 @@ class _Follower:
         self._memory = self._laws.memory.copy()  # what laws remembered before the last sample
         self._commands = recording.commands(fitted.channels)
         if not np.isfinite(self._commands).all():
-            raise InvalidModel('commands', self._commands, 'finite by their scales and offsets')
+            raise InvalidModel('commands', self._commands, 'finite by the numbers of the map')
         self._channels = fitted.channels
         self._names = list(fitted.channels.commands)
         self._points = [_Point(self.sim, channel) for channel in fitted.channels.measured.values()]

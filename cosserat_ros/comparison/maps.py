@@ -79,17 +79,21 @@ class Clock(Checked):
         Its name or number, from 0.
     scale : float
         Their unit [s].
+    zero : float, optional
+        Time in the column at which the settling of commands begins; each recording's own first
+        one if left out [the column's unit].
 
     """
 
     column: Column = field(metadata={'check': check_column})
     scale: float = number('s', default=1.0, above=0.0)
+    zero: Optional[float] = number("the column's unit", default=None)
 
 
 @dataclass(frozen=True)
 class CommandChannel(Checked):
     """
-    Where an actuator's command is found: ``scale * value + offset``.
+    Where an actuator's command is found: ``scale * value + offset``, and `settling`.
 
     Parameters
     ----------
@@ -108,6 +112,8 @@ class CommandChannel(Checked):
         Factor to the unit of the command; a negative one changes the sign.
     offset : float
         Added to the scaled value.
+    settling : float
+        Added at first, and lost exponentially with `settling_time`: tendons get longer with use.
     mode : str, optional
         What the value commands, if it is not what the robot's description says.
 
@@ -120,6 +126,7 @@ class CommandChannel(Checked):
     field: str = choice(*FIELDS, default='position')
     scale: float = number("the command's unit", default=1.0)
     offset: float = number("the command's unit", default=0.0)
+    settling: float = number("the command's unit", default=0.0)
     mode: Optional[str] = choice(
         'tension', 'displacement', 'pressure', 'volume', 'amount', 'length', default=None)
 
@@ -247,19 +254,22 @@ class RecordingMap(Checked):
     delay : float
         How much later than commands measurements are stamped: a sample at t shows the robot as it
         was at t - delay [s]. Only in a dynamic recording.
+    settling_time : float
+        Time in which `settling` of commands falls to 37 %, from ``time.zero`` on [s].
 
     """
 
     motion: str = choice('static', 'dynamic')
     measured: Mapping[str, MeasuredChannel] = mapping(MeasuredChannel, 'channels', least=1)
     commands: Mapping[str, CommandChannel] = mapping(CommandChannel, 'channels')
-    time: Optional[Clock] = instance(Clock, 'a column and a scale', default=None)
+    time: Optional[Clock] = instance(Clock, 'a column, a scale and a zero', default=None)
     group: Optional[Column] = column()
     delimiter: str = choice(*DELIMITERS, default='comma')
     header: bool = field(default=True, metadata={'check': check_flag})
     skip: int = integer(least=0, most=1_000_000, default=0)
     held: Mapping[str, Held] = mapping(Held, 'wrenches')
     delay: float = number('s', default=0.0, least=-LONGEST_DELAY, most=LONGEST_DELAY)
+    settling_time: float = number('s', default=600.0, above=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

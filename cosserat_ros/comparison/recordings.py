@@ -85,6 +85,8 @@ class Recording:
     counts : Counts
     skipped : tuple of Skipped
         Why rows were left out.
+    begun : float
+        When it begins, counted from where the settling of commands began [s].
 
     """
 
@@ -100,6 +102,7 @@ class Recording:
     groups: tuple[str, ...]
     counts: Counts
     skipped: tuple[Skipped, ...] = ()
+    begun: float = 0.0
 
     def __len__(self) -> int:
         return len(self.times)
@@ -111,7 +114,7 @@ class Recording:
 
     def commands(self, channels: Optional[RecordingMap] = None) -> np.ndarray:
         """Return the commands, (T, m), by its own or another map with other scales and offsets."""
-        return _commands(self.values, channels or self.channels)
+        return _commands(self.values, self.begun + self.times, channels or self.channels)
 
     @property
     def has_rotations(self) -> bool:
@@ -131,7 +134,8 @@ class Recording:
         """Return some of its samples, in their order."""
         kept = np.arange(len(self))[chosen]
         return replace(
-            self, times=self.times[kept] - self.times[kept[0]], values=self.values[kept],
+            self, times=self.times[kept] - self.times[kept[0]],
+            begun=self.begun + float(self.times[kept[0]]), values=self.values[kept],
             positions=self.positions[kept], seen=self.seen[kept],
             rotations=self.rotations[kept], turned=self.turned[kept],
             groups=tuple(self.groups[k] for k in kept), skipped=(),
@@ -146,10 +150,12 @@ def _counts(
     return Counts(len(seen), skipped, int((~seen).sum()), int((~turned[:, wanted]).sum()))
 
 
-def _commands(values: np.ndarray, channels: RecordingMap) -> np.ndarray:
-    """Return commands (T, m) of what a file has for them."""
+def _commands(values: np.ndarray, times: np.ndarray, channels: RecordingMap) -> np.ndarray:
+    """Return commands (T, m) of what a file has for them, at times (T,) since settling began."""
     told = channels.commands.values()
-    return values * [c.scale for c in told] + [c.offset for c in told]
+    left = np.exp(-np.maximum(times, 0.0) / channels.settling_time)
+    settling = np.outer(left, [c.settling for c in told])
+    return values * [c.scale for c in told] + [c.offset for c in told] + settling
 
 
 def read(path: str | Path, channels: RecordingMap, robot: Robot) -> Recording:
@@ -287,7 +293,7 @@ def assemble(
     if quaternions is None:
         quaternions = np.full((*positions.shape[:2], 4), np.nan)
     with np.errstate(over='ignore', invalid='ignore'):
-        told = np.isfinite(_commands(values, channels))
+        told = np.isfinite(_commands(values, np.zeros(len(values)), channels))
         timed = np.abs(times) <= LATEST
         seen = (np.abs(positions) <= FARTHEST).all(axis=2)
     good = timed & told.all(axis=1)
@@ -309,11 +315,13 @@ def assemble(
     kept = np.flatnonzero(good)
     seen = seen[kept]
     rotations, turned = _rotations(quaternions[kept])
+    first, clock = float(times[kept[0]]), channels.time
+    begun = 0.0 if clock is None or clock.zero is None else first - clock.zero * clock.scale
     return Recording(
-        name, digest, channels, times[kept] - times[kept[0]], values[kept],
+        name, digest, channels, times[kept] - first, values[kept],
         np.where(seen[:, :, None], positions[kept], 0.0), seen, rotations, turned,
         tuple(groups[k] for k in kept.tolist()),
-        _counts(channels, seen, turned, len(times) - len(kept)), why)
+        _counts(channels, seen, turned, len(times) - len(kept)), why, begun)
 
 
 def _rotations(quaternions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
