@@ -27,7 +27,7 @@ from ..numerics.kernels import inner, kernel, remote
 from ..numerics.rotations import cross, rotate, rotate_back
 from .channels import BODY
 from .contact_arrays import DAMPING, EXTENT, GRIP, open_slot, PLACE, RADIUS, SLOTS, STIFFNESS
-from .element import clear, state_in
+from .element import clear, state_in, tangents_in
 from .near import is_far, list_near, may_touch, surround
 from .reactions import Ends, react
 
@@ -58,11 +58,10 @@ def touch(tree, work):
                 touch.wrench[link, i] = 0.0
         touch.points[link], touch.bodies[link], touch.through[link] = 0, 0, -1
         if contacts.first[link + 1] > contacts.first[link] or contacts.rod[link] >= 0:
-            room.used[0] = elements.state[item[link]]
-            size = elements.size[item[link]]
-            x = state_in(room, size[0], size[2], size[3])
-            w = view(elements.data, elements.first[item[link], 0], (size[0],))
-            surround(contacts, touch, link, start.p[link], end.p[link], w, x.t)
+            c, m, M = item[link], elements.size[item[link], 0], elements.size[item[link], 2]
+            w = view(elements.data, elements.first[c, 0], (m,))
+            t = view(room.data, elements.state[c] + tangents_in(m, M), (m, 3))
+            surround(contacts, touch, link, start.p[link], end.p[link], w, t)
     if contacts.link.size == 0 or not list_near(contacts, fixed, end, touch):
         return
     for link in range(fixed.size):
