@@ -2,8 +2,8 @@
 ROBOT ?= tendon_arm
 ENTER := environment/enter
 OLDEST := .environment/oldest
-# Tests of nodes come first, and mostly wait: one more of them than processors.
-PARALLEL := --numprocesses=$(shell echo $$((1 + $$(nproc)))) --dist=loadfile --no-loadscope-reorder
+# Tests of nodes come first, and mostly wait: two more of them than processors.
+PARALLEL := --numprocesses=$(shell echo $$((2 + $$(nproc)))) --dist=loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-oldest soak lint picture docs tables lock clean
 

@@ -11,6 +11,7 @@ from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
 from listener import Listener
 import numpy as np
 from rcl_interfaces.srv import SetParameters
+from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -48,6 +49,11 @@ class Driver(Listener):
     def send(self, topic, message):
         self._publishers[topic].publish(message)
 
+    def tell(self, topic, message):
+        """Send a message that is there before any request that comes after it."""
+        self.send(topic, message)
+        assert self._publishers[topic].wait_for_all_acked(Duration(seconds=20))
+
     def listeners(self, topic):
         """Return how many listen to what is sent on a topic."""
         return self._publishers[topic].get_subscription_count()
@@ -61,7 +67,7 @@ class Driver(Listener):
         return self.call(
             SetParameters, f'{self.own}/set_parameters', request, attempts=3).results[0]
 
-    def fresh(self, topic='joint_states', timeout=5.0):
+    def fresh(self, topic='joint_states', timeout=20.0):
         """Return the next message of a topic that tells of now or later, where stamps are real."""
         now, heard = time.time(), self.heard(topic)
         heard.clear()
@@ -88,10 +94,20 @@ class Driver(Listener):
 
         def found():
             return [s for m in self.messages['/diagnostics'] for s in m.status if s.name == name]
-        assert self.spin_until(found, 5.0), 'no diagnostics'
+        assert self.spin_until(found, 20.0), 'no diagnostics'
         status = found()[-1]
         return int.from_bytes(status.level, 'little'), status.message, {
             v.key: v.value for v in status.values}
+
+    def rejection(self, before, timeout=10.0):
+        """Wait until more commands were rejected than before; return why the last one was."""
+        said = {}
+
+        def rejected():
+            said.update(self.diagnosis()[2])
+            return int(said['rejected commands']) > before
+        assert self.spin_until(rejected, timeout), said
+        return said['last rejection']
 
     def reset(self):
         """Bring the robot back to where it began, running."""

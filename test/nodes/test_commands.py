@@ -90,8 +90,8 @@ def test_a_command_leads_to_the_shape_of_statics(robot, commands):
         assert driver.spin_until(  # it gets near on its own, but damping is little
             lambda: np.linalg.norm(driver.tip() - goal) < 0.3 * far, 20.0), process.output()
         driver.equilibrium()
-        driver.spin(0.5)
-        assert_allclose(driver.tip(), goal, atol=1e-6)
+        assert driver.spin_until(
+            lambda: np.allclose(driver.tip(), goal, rtol=0.0, atol=1e-6), 20.0), driver.tip()
         state = driver.fresh()
         assert_allclose(state.effort, [a.effort for a in expected.actuators().values()],
                         rtol=1e-3, atol=1e-3)
@@ -113,7 +113,7 @@ def test_a_trajectory_is_followed_and_replaced(arm):
     points = [(0.2, {'effort': [0.0]}), (1.2, {'effort': [5.0]})]
     arm.send('~/joint_trajectory', trajectory(['tendon_2'], *points))
     seen = []
-    assert arm.spin_until(lambda: seen.append(arm.efforts()[1]) or seen[-1] == 5.0, 5.0)
+    assert arm.spin_until(lambda: seen.append(arm.efforts()[1]) or seen[-1] == 5.0, 20.0)
     rising = [x for x in seen if 0.0 < x < 5.0]
     assert len(rising) > 5 and rising == sorted(rising)
     arm.send('~/joint_trajectory', trajectory(['tendon_2'], (30.0, {'effort': [9.0]})))
@@ -125,8 +125,7 @@ def test_a_trajectory_is_followed_and_replaced(arm):
 def test_velocities_make_it_cubic(arm):
     fields = ({'effort': [0.0], 'velocities': [0.0]}, {'effort': [4.0], 'velocities': [0.0]})
     arm.ask(SetBool, 'pause', data=True)
-    arm.send('~/joint_trajectory', trajectory(['tendon_1'], (0.0, fields[0]), (0.4, fields[1])))
-    arm.spin(0.3)
+    arm.tell('~/joint_trajectory', trajectory(['tendon_1'], (0.0, fields[0]), (0.4, fields[1])))
     for steps, expected in ((50, 4.0 * (3 / 16 - 2 / 64)), (50, 2.0), (150, 4.0)):
         assert arm.ask(Step, 'step', steps=steps).success
         assert_allclose(arm.efforts()[0], expected, rtol=1e-9)
@@ -138,7 +137,7 @@ def test_past_points_are_skipped(arm):
         ['tendon_3'], (0.0, {'effort': [8.0]}), (10.0, {'effort': [8.0]}),
         (10.5, {'effort': [3.0]}), stamp=now - 10.4))
     seen = []
-    assert arm.spin_until(lambda: seen.append(arm.efforts()[2]) or seen[-1] == 3.0, 5.0)
+    assert arm.spin_until(lambda: seen.append(arm.efforts()[2]) or seen[-1] == 3.0, 20.0)
     assert max(seen) < 8.0
 
 
@@ -149,13 +148,11 @@ def test_a_wrench_acts_along_the_frame_it_names_and_zero_takes_it_away(arm):
     expected.set_wrench([0.01, 0.0, 0.0, 0.0, 0.0, 0.0], at=0.12)
     expected.statics()
     arm.ask(SetBool, 'pause', data=True)  # upright, so that its axes are those of the base
-    arm.send('~/wrench', wrench('backbone_10', 0.01))
-    arm.spin(0.3)
+    arm.tell('~/wrench', wrench('backbone_10', 0.01))
     arm.equilibrium()
     assert_allclose(arm.tip(), expected.tip_pose()[:3, 3], atol=1e-6)
     assert np.linalg.norm(arm.tip() - straight) > 1e-3
-    arm.send('~/wrench', wrench('backbone_10'))
-    arm.spin(0.3)
+    arm.tell('~/wrench', wrench('backbone_10'))
     arm.equilibrium()
     assert_allclose(arm.tip(), straight, atol=1e-6)
 
@@ -205,12 +202,9 @@ def test_what_is_wrong_is_refused_whole_and_said(arm, topic, message, words):
     assert arm.spin_until(lambda: arm.efforts() == [1.0, 0.0, 0.5, 0.0])
     before = int(arm.diagnosis(fresh=False)[2]['rejected commands'])
     arm.send(topic, message)
-
-    def refused():
-        return int(arm.diagnosis()[2]['rejected commands']) > before
-    assert arm.spin_until(refused, 4.0)
+    reason = arm.rejection(before)
     for word in words:
-        assert word in arm.diagnosis()[2]['last rejection']
+        assert word in reason
     assert arm.efforts() == [1.0, 0.0, 0.5, 0.0]
     assert np.isfinite(arm.tip()).all()
 
@@ -244,7 +238,7 @@ def test_a_load_that_no_arm_bears_does_not_end_it(arm):
     message.wrench.torque.y = 1e9
     assert arm.ask(SetWrench, 'set_wrench', loads=[message]).success
     levels = []
-    arm.spin_until(lambda: levels and levels[-1][0] == 2 or levels.append(arm.diagnosis()[:2]), 6)
+    arm.spin_until(lambda: levels and levels[-1][0] == 2 or levels.append(arm.diagnosis()[:2]), 20)
     assert np.isfinite(arm.tip()).all()
     assert levels[-1][0] == 2 and 'step failed' in levels[-1][1], levels
     assert arm.ask(SetWrench, 'set_wrench').success
@@ -254,11 +248,17 @@ def test_a_load_that_no_arm_bears_does_not_end_it(arm):
 
 def test_a_stale_command_is_relaxed_if_so_asked(arm):
     assert arm.set_parameter('on_timeout', 'relax').successful
-    assert arm.set_parameter('command_timeout', 0.5).successful
+    assert arm.set_parameter('command_timeout', 1.0).successful
+    heard = arm.heard('joint_states')
+
+    def came(*efforts):
+        return any(list(message.effort) == [*efforts] for message in heard)
     try:
+        heard.clear()
         arm.send('~/commands', array(1, 0, 0, 0))
-        assert arm.spin_until(lambda: arm.efforts() == [1.0, 0.0, 0.0, 0.0], 0.4)
-        assert arm.spin_until(lambda: arm.efforts() == [0.0] * 4, 3.0)
+        assert arm.spin_until(lambda: came(1.0, 0.0, 0.0, 0.0), 10.0)
+        heard.clear()
+        assert arm.spin_until(lambda: came(0.0, 0.0, 0.0, 0.0), 10.0)
         level, words, _ = arm.diagnosis()
         assert level == 1 and 'command_timeout' in words
     finally:

@@ -36,7 +36,7 @@ def body(driver, name):
     def found():
         return [t for m in driver.messages['/tf'] for t in m.transforms
                 if t.child_frame_id == name]
-    assert driver.spin_until(found, 5.0)
+    assert driver.spin_until(found, 20.0)
     return matrix(found()[-1])[:3, 3]
 
 

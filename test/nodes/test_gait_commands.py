@@ -40,8 +40,8 @@ def test_a_gait_is_changed_by_topics_while_it_swims():
         assert_allclose(state.position, [1.0, 1.0, 0.0])
 
         driver.send('joint_commands', JointState(name=['wave_frequency'], position=[1.5]))
-        assert driver.spin_until(lambda: driver.fresh().position[1] > 1.1, 5.0)
-        assert driver.spin_until(lambda: driver.fresh().position[1] == 1.5, 5.0)
+        assert driver.spin_until(lambda: driver.fresh().position[1] > 1.1, 20.0)
+        assert driver.spin_until(lambda: driver.fresh().position[1] == 1.5, 20.0)
         driver.command([1.2, -1.0, 0.4])
         assert driver.spin_until(
             lambda: np.allclose(driver.fresh().position, [1.2, -1.0, 0.4]), 10.0)

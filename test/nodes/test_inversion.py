@@ -93,8 +93,12 @@ def test_a_node_tells_of_it_and_recovers(tmp_path):
         assert driver.ask(SetWrench, 'set_wrench', loads=[crush]).success
         answer = driver.ask(Reset, 'reset', target=Reset.Request.EQUILIBRIUM)
         assert not answer.success and "'column' is compressed" in answer.message
-        assert driver.spin_until(
-            lambda: driver.diagnosis()[0] == 1 and 'compressed' in driver.diagnosis()[1], 20.0)
+        said = []
+
+        def warned():
+            said[:] = driver.diagnosis()
+            return said[0] == 1 and 'compressed' in said[1]
+        assert driver.spin_until(warned, 20.0), said
         assert driver.spin_until(
             lambda: "rod 'column' is compressed" in process.output(), 20.0)
         driver.reset()

@@ -32,7 +32,7 @@ def test_a_simulator_that_is_reset_or_leaves_is_followed_again(start_node):
         assert driver.spin_until(lambda: follows(1), 30.0), follower.output()
         driver.spin(1.0)
         assert driver.ask(Reset, 'reset', target=Reset.Request.REST).success
-        assert driver.spin_until(lambda: 'was reset' in follower.output(), 5.0), follower.output()
+        assert driver.spin_until(lambda: 'was reset' in follower.output(), 20.0), follower.output()
         driver.messages[ERROR].clear()
         assert driver.spin_until(lambda: follows(2), 15.0), follower.output()
         process.kill()

@@ -105,13 +105,13 @@ def check_model(display, driver, found):
     assert DISPLAYS[display['Class']] in found[f'/{topic["Value"]}']
     assert topic['Durability Policy'] == 'Transient Local'
     driver.subscribe(String, f'/{topic["Value"]}', LATCHED)
-    assert driver.spin_until(lambda: driver.messages[f'/{topic["Value"]}'], 5.0)
+    assert driver.spin_until(lambda: driver.messages[f'/{topic["Value"]}'], 20.0)
     links = set(re.findall('<link name="([^"]*)"', driver.messages[f'/{topic["Value"]}'][0].data))
 
     def without_a_frame():
         return links - {t.child_frame_id for known in ('/tf', '/tf_static')
                         for m in driver.messages[known] for t in m.transforms}
-    assert driver.spin_until(lambda: not without_a_frame(), 5.0), without_a_frame()
+    assert driver.spin_until(lambda: not without_a_frame(), 20.0), without_a_frame()
 
 
 @pytest.mark.parametrize('name', ROBOTS)

@@ -81,7 +81,7 @@ def test_a_simulator_is_stepped_by_one_thread_alone(driven):
     assert change(driver, Transition.TRANSITION_DEACTIVATE)  # in the middle of a step
     assert not change(driver, Transition.TRANSITION_ACTIVATE)
     assert driver.spin_until(  # the answer may be here before what it has logged
-        lambda: 'cannot activate: stepping has not ended' in process.output(), 5.0)
+        lambda: 'cannot activate: stepping has not ended' in process.output(), 20.0)
     assert not driver.ask(SetBool, 'pause', data=True).success  # and it says that it is inactive
     assert driver.spin_until(lambda: change(driver, Transition.TRANSITION_ACTIVATE), 30.0)
     assert driver.spin_until(bring_about(driver).done, 30.0)
