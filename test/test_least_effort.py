@@ -14,7 +14,7 @@ from cosserat_ros.description.documents import build
 from cosserat_ros.description.parts import Limits as Range
 from cosserat_ros.description.robot import Robot
 from cosserat_ros.inverse import InverseStatics, Target
-from cosserat_ros.inverse.effort import _multipliers, _null, Descent
+from cosserat_ros.inverse.effort import _multipliers, _null_space, Descent
 from cosserat_ros.inverse.limits import Limits
 from cosserat_ros.inverse.search import Search
 from cosserat_ros.inverse.task import Task
@@ -175,7 +175,7 @@ def test_the_proof_knows_how_limits_of_commands_bend():
     task_pull, pull = _multipliers(g, J, C, b > -1e-6)
     assert_allclose(g, C.T @ pull - J.T @ task_pull, atol=1e-5 * np.abs(g).max())
     assert (pull[12:] > 0.0).sum() == 1 and not pull[:12].any()  # one amount, no pressure
-    basis = _null(np.concatenate([J, C[pull > 0.0]]))
+    basis = _null_space(np.concatenate([J, C[pull > 0.0]]))
 
     def lagrangian(y):
         v = u + search.scale * (basis @ y)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..numerics.kernels import Direct
-from .quadratic import least_quadratic
+from .quadratic import firm, least_on, multipliers, null_space
 from .search import phases, Point, Search, Step
 
 STEPS = 30           # of a descent
@@ -34,18 +34,18 @@ CUT, CUTS = 0.35, 5  # of a step that does not gain, and how often
 FAR = 0.1            # part of the effort, that a step is to gain where its own curvature serves
 STATIONARY = 1e-5    # the same, at which nothing is to be gained
 EFFORTLESS = 1e-9    # effort, as rad^2, that is as good as none
+ALIKE = 0.2          # actuation, as radians of bending, by which answers on the way are one
 SLOPE = 1e-4         # part of what the slope promises, that a step must gain
 RESTORED, RESTORES = 1e-7, 10  # strain to the targets, at which they are met on the way; and steps
 ANEW = 2             # tangents that this may take
 CONTRACTION = 0.7    # of these steps
 HELD = 1e-9          # of x, within which a limit holds
-PRESSED = 1e-6       # multiplier, over the gradient's greatest part, from which a limit presses
-DEPENDENT = 1e-9     # singular value, over the greatest, of what depends on other rows
 DIFFERENCE = 1e-4    # of x, over which slopes are differenced
 FIRM = 1e-3          # least curvature, over that of the effort, that proves an optimum
 BENT = 0.1           # least curvature, over that of the effort, that a step is made with
 
-_least_quadratic = Direct(least_quadratic)
+_firm, _least_on, _multipliers, _null_space = (
+    Direct(each) for each in (firm, least_on, multipliers, null_space))
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Optimum:
     effort: float
     proven: bool    # whether no less effort is near
     steps: int
+    known: bool = False  # whether it came to what is known, and went no further
 
 
 class Descent:
@@ -71,53 +72,66 @@ class Descent:
         away = (u - self._search.aim) / self._search.kind
         return 0.5 * float(away @ away)
 
-    def descend(self, z: np.ndarray, u: np.ndarray) -> Optimum:
-        """Return what is found from a shape and an actuation that meet the targets."""
+    def alike(self, u: np.ndarray, known: np.ndarray | None) -> bool:
+        """Return whether an actuation is next to a known one."""
+        return known is not None and bool(
+            np.abs((u - known) / self._search.kind).max() < ALIKE)
+
+    def descend(
+        self, z: np.ndarray, u: np.ndarray, known: np.ndarray | None = None,
+        roughly: bool = False,
+    ) -> Optimum:
+        """
+        Return what is found from a shape and an actuation that meet the targets.
+
+        It ends where it comes to an actuation that is known; or, roughly, where further gains
+        would take second derivatives.
+        """
         steps, proven, last = 0, False, None
-        point = self._search._linearised(z, u)
-        while point is not None and steps < STEPS:
-            steps, last = steps + 1, point
-            x, gain, proven = self._step(point)
-            if proven or gain <= STATIONARY * max(self.effort(point.u), EFFORTLESS):
+        new: tuple[np.ndarray, np.ndarray] | None = (z, u)
+        while new is not None and steps < STEPS:
+            if self.alike(new[1], known):
+                return Optimum(*new, self.effort(new[1]), False, steps, True)
+            point = self._search._linearised(*new)
+            if point is None:
                 break
-            point = self._after(point, x)
+            steps, last = steps + 1, point
+            x, gain, proven = self._step(point, roughly)
+            least = FAR if roughly else STATIONARY
+            if proven or gain <= least * max(self.effort(point.u), EFFORTLESS):
+                break
+            new = self._after(point, x)
         if last is None:
             return Optimum(z, u, self.effort(u), False, 0)
         return Optimum(last.z + last.settle, last.u, self.effort(last.u), proven, steps)
 
     # --- The quadratic program ---
 
-    def _step(self, point: Point) -> tuple[np.ndarray, float, bool]:
+    def _step(self, point: Point, roughly: bool) -> tuple[np.ndarray, float, bool]:
         """Return a step, what it is to gain, and whether there is nothing to gain nearby."""
         C, b = self._sides(point)
         J, effort = point.linear.J, max(self.effort(point.u), EFFORTLESS)
         g = (point.u - self._search.aim) * self._search.scale / self._search.kind ** 2
-        N, H = _null(J), np.diag(self._curvature)
-        x = _least(H, g, N, C, b)
-        if x is None:
-            return np.zeros(g.size), 0.0, False
-        gain = _gain(H, g, x)
-        if gain > FAR * effort:
-            return x, gain, False
-        multipliers, pull = _multipliers(g + H @ x, J, C, C @ x - b < HELD)
-        basis = _null(np.concatenate([J, C[pull > 0.0]]))
-        W = self._second(point, multipliers, pull, basis)
-        if W is None:
-            return x, gain, False
-        curvatures, ways = np.linalg.eigh(W)
-        least = self._curvature.min()
-        convex = not (curvatures < FIRM * least).any()
-        ways = basis @ ways
-        H = H + (ways * (np.maximum(np.abs(curvatures), BENT * least)
-                         - np.einsum('ij,i,ij->j', ways, self._curvature, ways))) @ ways.T
-        x = _least(H, g, N, C, b)
-        if x is None:
-            return np.zeros(g.size), 0.0, False
-        gain = _gain(H, g, x)
-        if gain <= STATIONARY * effort and not convex:  # a saddle: down on one of its sides
-            aside = np.sqrt(2.0 * FAR * effort / max(-curvatures[0], least)) * ways[:, 0]
-            return -aside if aside @ g > 0.0 else aside, FAR * effort, False
-        return x, gain, bool(convex and gain <= STATIONARY * effort)
+        N, H, lowest = _null_space(J), np.diag(self._curvature), np.inf
+        x, gain, found = _least_on(H, g, N, C, b)
+        if not found or roughly or gain > FAR * effort:
+            return x, gain if found else 0.0, False
+        task_pull, pull = _multipliers(g + H @ x, J, C, C @ x - b < HELD)
+        basis = _null_space(np.concatenate([J, C[pull > 0.0]]))
+        if basis.shape[1]:
+            W = self._second(point, task_pull, pull, basis)
+            if W is None:
+                return x, gain, False
+            least = float(self._curvature.min())
+            H, lowest, way = _firm(self._curvature, W, basis, BENT * least)
+            lowest /= least
+            x, gain, found = _least_on(H, g, N, C, b)
+            if not found:
+                return x, 0.0, False
+            if gain <= STATIONARY * effort and lowest < FIRM:  # a saddle: down on one side
+                aside = np.sqrt(2.0 * FAR * effort / (max(-lowest, 1.0) * least)) * way
+                return -aside if aside @ g > 0.0 else aside, FAR * effort, False
+        return x, gain, lowest >= FIRM and gain <= STATIONARY * effort
 
     def _sides(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """Return C and b of the limits."""
@@ -149,8 +163,12 @@ class Descent:
 
     # --- The way back to the targets ---
 
-    def _after(self, point: Point, x: np.ndarray) -> Point | None:
-        """Return the point after a step, or a part of it, that has less effort; None if none."""
+    def _after(self, point: Point, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """
+        Return shape and actuation after a step, or a part of it, that have less effort.
+
+        None if there are none.
+        """
         search, effort = self._search, self.effort(point.u)
         dz = x @ point.linear.slope
         size = search.mechanics.strain(dz)
@@ -160,7 +178,7 @@ class Descent:
             new = self._restored(point, search._after(point, Step(x, dz, size), part))
             if new is not None and (
                     self.effort(new[1]) < effort + SLOPE * part * min(promised, 0.0)):
-                return search._linearised(*new)
+                return new
             part *= CUT
         return None
 
@@ -191,53 +209,8 @@ class Descent:
         return None
 
 
-def _null(M: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the null space of rows (k, m), (m, n)."""
-    _, sizes, rows = np.linalg.svd(M)
-    return rows[np.count_nonzero(sizes > DEPENDENT * sizes[0]):].T
-
-
 def _in_scale_of(point: Point, side: Point) -> np.ndarray:
     """Return the normals of limits at another point, those of commands as large as at this one."""
     normal, m = side.linear.normal.copy(), side.u.size
     normal[2 * m:] *= np.tile(side.measured.size / point.measured.size, 2)[:, None]
     return normal
-
-
-def _least(
-    H: np.ndarray, g: np.ndarray, N: np.ndarray, C: np.ndarray, b: np.ndarray,
-) -> np.ndarray | None:
-    """
-    Return x that minimises ``g x + x H x / 2`` on the span of N, where ``C x >= b``.
-
-    None if it was not found.
-    """
-    if not N.shape[1]:
-        return np.zeros(g.size)
-    w, found = _least_quadratic(N.T @ H @ N, N.T @ g, C @ N, b)
-    return N @ w if found and np.isfinite(w).all() else None
-
-
-def _gain(H: np.ndarray, g: np.ndarray, x: np.ndarray) -> float:
-    """Return what a step is to gain."""
-    return -float(g @ x + 0.5 * x @ H @ x)
-
-
-def _multipliers(
-    gradient: np.ndarray, J: np.ndarray, C: np.ndarray, active: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return the multipliers of the task, and those of limits, 0 where they do not press.
-
-    `gradient` is ``J^T a + C^T pull`` there; `active`, bool (limits,), tells which may press.
-    """
-    size, k, rows = float(np.abs(gradient).max()), len(J), np.flatnonzero(active)
-    while True:
-        all_of_them = np.linalg.lstsq(
-            np.concatenate([J, C[rows]]).T, gradient, rcond=1e-12)[0]
-        press = all_of_them[k:]
-        if not press.size or press.min() >= 0.0:
-            pull = np.zeros(len(C))
-            pull[rows] = np.where(press > PRESSED * size, press, 0.0)
-            return -all_of_them[:k], pull
-        rows = np.delete(rows, int(np.argmin(press)))

@@ -1,4 +1,4 @@
-"""The quadratic program of a step, compiled."""
+"""The quadratic programs of steps, and what belongs to them, compiled."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ..numerics.kernels import inner, kernel
 DEPENDENT = 1e-22  # of a normal's square, below which it depends on those of active limits
 ROUNDING = 1e-15   # of the quadratic form, relative, that is added to it
 VIOLATED = 1e-13   # by which limits may be violated
+SINGULAR = 1e-9    # singular value, over the greatest, of what depends on other rows
+PRESSED = 1e-6     # multiplier, over the gradient's greatest part, from which a limit presses
 
 
 class Linear(NamedTuple):
@@ -178,9 +180,126 @@ def _least_quadratic(G, a, C, b, tolerance):
 
 
 @kernel
-def least_quadratic(G, a, C, b):
-    """Minimise ``x G x / 2 + a x`` where ``C x >= b``; return x, and whether limits can be met."""
-    return _least_quadratic(G, a, C, b, VIOLATED)
+def null_space(M):
+    """Return an orthonormal basis of the null space of rows (k, m), (m, n)."""
+    _, sizes, rows = np.linalg.svd(M)
+    rank = 0
+    for size in sizes:
+        if size > SINGULAR * sizes[0]:
+            rank += 1
+    return np.ascontiguousarray(rows[rank:].T)
+
+
+@kernel
+def least_on(H, g, N, C, b):
+    """
+    Minimise ``g x + x H x / 2`` on the span of N, where ``C x >= b``.
+
+    Parameters
+    ----------
+    H : (m, m) float64
+        Positive definite on that span.
+    g : (m,) float64
+    N : (m, n) float64
+        Orthonormal columns.
+    C : (limits, m) float64
+    b : (limits,) float64
+
+    Returns
+    -------
+    x : (m,) float64
+    gain : float
+        By how much that is less than at 0.
+    found : bool
+        False if it was not found.
+
+    """
+    x = np.zeros(g.size)
+    if N.shape[1] == 0:
+        return x, 0.0, True
+    along = np.ascontiguousarray(N.T)
+    w, found = _least_quadratic(along @ (H @ N), along @ g, C @ N, b, VIOLATED)
+    x = N @ w
+    gain = -_dot(g, x) - 0.5 * _dot(x, H @ x)
+    return x, gain, found and np.isfinite(gain)
+
+
+@kernel
+def multipliers(gradient, J, C, active):
+    """
+    Return the multipliers of the task, and those of limits, 0 where they do not press.
+
+    Parameters
+    ----------
+    gradient : (m,) float64
+        It is ``C^T pull - J^T task`` there.
+    J : (errors, m) float64
+    C : (limits, m) float64
+    active : (limits,) bool
+        Which may press.
+
+    Returns
+    -------
+    task : (errors,) float64
+    pull : (limits,) float64
+
+    """
+    k, size, pull = J.shape[0], np.abs(gradient).max(), np.zeros(active.size)
+    rows = np.flatnonzero(active)
+    while True:
+        A = np.empty((gradient.size, k + rows.size))
+        A[:, :k] = J.T
+        for i in range(rows.size):
+            A[:, k + i] = C[rows[i]]
+        found = np.linalg.lstsq(A, gradient, 1e-12)[0]
+        weakest, least = -1, 0.0
+        for i in range(rows.size):
+            if found[k + i] < least:
+                weakest, least = i, found[k + i]
+        if weakest < 0:
+            break
+        rows = np.concatenate((rows[:weakest], rows[weakest + 1:]))
+    for i in range(rows.size):
+        if found[k + i] > PRESSED * size:
+            pull[rows[i]] = found[k + i]
+    return -found[:k], pull
+
+
+@kernel
+def firm(curvature, W, basis, least):
+    """
+    Return a form with second derivatives W on a basis, and the curvature of effort elsewhere.
+
+    Parameters
+    ----------
+    curvature : (m,) float64
+        Diagonal of the effort's.
+    W : (n, n) float64
+    basis : (m, n) float64
+        Orthonormal columns.
+    least : float
+        Curvature that the form has on them at least; where W's is negative, it is turned round.
+
+    Returns
+    -------
+    H : (m, m) float64
+    lowest : float
+        The least curvature of W.
+    way : (m,) float64
+        The direction of that.
+
+    """
+    curvatures, ways = np.linalg.eigh(W)
+    H, ways = np.diag(curvature), basis @ ways
+    for k in range(curvatures.size):
+        own = 0.0
+        for i in range(curvature.size):
+            own += curvature[i] * ways[i, k] ** 2
+        more = max(abs(curvatures[k]), least) - own
+        for i in range(curvature.size):
+            for j in range(curvature.size):
+                H[i, j] += more * ways[i, k] * ways[j, k]
+    return H, curvatures[0], ways[:, 0].copy()
 
 
 @inner

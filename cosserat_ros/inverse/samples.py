@@ -2,13 +2,15 @@
 Equilibria here and there in the workspace, to start from where the last answer may be the worse.
 
 Targets often have several answers of locally least effort, as an arm of three segments can bend
-one way or the other. Some equilibria of random, sparse actuation are kept; those nearest to a
-target are good starts to all of its answers.
+one way or the other. Some equilibria of random, sparse actuation are kept. Once one is next to a
+target, it is relieved: it keeps its place, by the least effort nearby. Answers from such starts
+are near answers of least effort themselves; where one leads to more than another did, it is
+relieved anew from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +22,16 @@ from .task import Task
 COUNT = 200    # equilibria that are tried
 PART = 0.4     # of the actuators that act in each
 WIDE = 2.0     # times what bends by a radian, that they do at most
-MOST_TASKS = 8  # sets of stations, whose places in all equilibria are kept
+MOST_TASKS = 8  # sets of stations, to which samples are kept
+
+
+@dataclass
+class Sample:
+    """An equilibrium; all of these are to tasks of the same stations."""
+
+    start: Start
+    relieved: bool = False  # whether it is of least effort at its place
+    compared: bool = False  # whether it was held against another, of less effort
 
 
 class Samples:
@@ -34,7 +45,7 @@ class Samples:
                           for wide in (-WIDE, WIDE, 0.0))
         rng = np.random.default_rng(0)
         self._all: list[Start] = []
-        self._places: dict[tuple, np.ndarray] = {}
+        self._known: dict[tuple, tuple[np.ndarray, list[Sample]]] = {}
         for _ in range(COUNT):
             u = np.where(rng.random(aim.size) < PART, rng.uniform(low, high), aim)
             mechanics.stand(R)
@@ -42,16 +53,17 @@ class Samples:
             if stands and np.isfinite(there).all():
                 self._all.append((there, u, R))
 
-    def nearest(self, task: Task, count: int) -> Iterator[Start]:
-        """Yield the samples whose stations are nearest to the targets, the nearest first."""
+    def nearest(self, task: Task, count: int) -> list[Sample]:
+        """Return the samples whose stations are nearest to the targets, the nearest first."""
         if not self._all:
-            return
-        places = self._places.pop(task.stations_aimed, None)
-        if places is None:
-            places = np.array([task.reached(z, R) for z, _, R in self._all])
-        self._places[task.stations_aimed] = places
-        if len(self._places) > MOST_TASKS:
-            del self._places[next(iter(self._places))]
+            return []
+        known = self._known.pop(task.stations_aimed, None)
+        if known is None:
+            known = (np.array([task.reached(z, R) for z, _, R in self._all]),
+                     [Sample(start) for start in self._all])
+        self._known[task.stations_aimed] = known
+        if len(self._known) > MOST_TASKS:
+            del self._known[next(iter(self._known))]
+        places, samples = known
         order = np.argsort(np.linalg.norm(places - task.goal, axis=1))
-        for i in order[:count]:
-            yield self._all[i]
+        return [samples[i] for i in order[:count]]

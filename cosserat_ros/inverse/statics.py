@@ -19,7 +19,7 @@ from .compiled import Station
 from .effort import Descent, EFFORTLESS
 from .limits import Limits
 from .mechanics import Mechanics
-from .samples import Samples
+from .samples import Sample, Samples
 from .search import Search, Sizes, SLUGGISH
 from .task import Target, Task
 
@@ -32,10 +32,9 @@ FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
 AGREED = 0.01       # relative, by which efforts from several starts may differ and agree
 LIKELY = 2.0        # times the least effort, up to which another start is followed to its end
-ALIKE = 0.1         # actuation, as radians of bending, by which answers on the way are one
-ENOUGH = 2          # starts that agree, if none does not
+ENOUGH = 2          # starts that agree, if they are most of all
 OTHER_STARTS = 6    # samples that are tried
-FOLLOWED = 0.1      # of the robot's length, that an answer is followed before others are tried
+FOLLOWED = 0.03     # of the robot's length, that an answer is followed before others are tried
 SAME = 1e-6         # strain between equilibria that are one
 ASIDE, OTHERS = 'aside ', 4   # further starts of a robot whose joints are held, and how many
 KICKS = 2.0, -2.0, 4.0, -4.0  # strain along the way to fall, from where it may fall elsewhere
@@ -75,6 +74,15 @@ class Found:
         return Found(self.result._replace(iterations=iterations), self.u)
 
 
+class Reached(NamedTuple):
+    """Where a search is."""
+
+    search: Search
+    z: np.ndarray
+    u: np.ndarray
+    origin: Sample | None = None
+
+
 class InverseStatics:
     """
     Finds actuation for targets; the simulator that it is given is only read.
@@ -102,6 +110,7 @@ class InverseStatics:
         self._samples: Samples | None = None
         self._stations: dict[tuple[int, float], Station] = {}
         self._sizes = self._measured()
+        self._widest = Limits(self.mechanics, None, self._sizes.scale)
 
     def _measured(self) -> Sizes:
         """Return the actuation that bends by about a radian, and the size of a command to it."""
@@ -233,9 +242,16 @@ class InverseStatics:
     ) -> Result:
         """Return the best that is found; of least effort, that of several starts."""
         searched = self._followed(task, limits) if start == 'last' else None
-        found = self._reached(task, limits, goal, start, damping)
-        if found.result.met and goal == 'least_effort':
-            found = self._least(task, limits, damping, found, searched is not None)
+        found, alone = None, searched is not None
+        if goal == 'least_effort' and damping < SLUGGISH:
+            reached = self._approached(task, limits, damping, self._start(start, task))
+            found = self._least(task, limits, damping, reached, alone) if reached else None
+        if found is None:
+            found = self._reached(task, limits, goal, start, damping)
+            if found.result.met and goal == 'least_effort':
+                there = self._begun(task, limits, self.mechanics.rest_actuation,
+                                    (found.result.z, found.u, found.result.R))
+                found = self._least(task, limits, damping, [there], alone) or found
         if found.result.met or found.result.converged:
             self._answers.add(Answer(
                 task.stations_aimed, task.goal, limits.ranges,
@@ -283,77 +299,117 @@ class InverseStatics:
         return (calm if calm.result.converged else best).after(iterations)
 
     def _least(
-        self, task: Task, limits: Limits, damping: float, first: Found, follows: bool,
-    ) -> Found:
-        """Return the least effort that is found from an answer, and from other starts."""
-        iterations, starts, agreed, best = first.result.iterations, 0, 0, None
-        alone = follows or first.u.size <= task.held
+        self, task: Task, limits: Limits, damping: float, reached: list[Reached], follows: bool,
+    ) -> Found | None:
+        """Return the least effort from answers and, if none is followed, from other starts."""
+        alone = follows or reached[0].u.size <= task.held
         again = self._again(task, limits, damping)  # no start of its own
-        reached = [(first.result.z, first.u, first.result.R), *again]
-        others = iter(()) if alone else self._others(task)
+        reached, others = [*reached, *again], iter([] if alone else self._others(task))
+        ends: list[tuple[float, Sample | None]] = []  # efforts to which starts led, NaN to none
+        best, least, iterations = None, np.inf, 0
+
+        def another() -> bool:
+            sample = next(others, None)
+            if sample is not None:
+                self._relieve(task, damping, sample)
+                reached.extend(self._approached(task, limits, damping, sample.start, sample))
+            return sample is not None
+
         while reached:
             # Two at first, so that the worse of them need not be followed to its end.
-            while len(reached) < 2 and best is None and (other := next(others, None)) is not None:
-                reached += self._approached(task, limits, damping, other)
-            z, u, R = reached.pop(int(np.argmin([self._effort(u) for _, u, _ in reached])))
-            counts = not any(u is other for _, other, _ in again)
-            starts += counts
-            least = np.inf if best is None else self._effort(best.u)
-            alike = best is not None and bool(
-                np.abs((u - best.u) / self._sizes.kind).max() < ALIKE)
-            if not alike and self._effort(u) < LIKELY * least + EFFORTLESS:
-                found = self._descended(task, limits, damping, (z, u, R), first)
-                effort = self._effort(found.u)
-                iterations += found.result.iterations
-                alike = effort <= (1.0 + AGREED) * least + EFFORTLESS
-                if best is None or found.result.proven and effort < (1.0 - AGREED) * least:
-                    best, agreed = found, 0
-            agreed += alike and counts
-            while (not reached and not agreed == starts >= ENOUGH
-                    and (other := next(others, None)) is not None):
-                reached += self._approached(task, limits, damping, other)
-        assert best is not None
+            while len(reached) < 2 and best is None and another():
+                pass
+            at = reached.pop(int(np.argmin([self._effort(each.u) for each in reached])))
+            end = np.nan
+            if self._effort(at.u) < LIKELY * least + EFFORTLESS:
+                found, end = self._descended(task, limits, damping, at, best)
+                if found is not None:
+                    iterations += found.result.iterations
+                    if best is None or found.result.proven and (
+                            end < least or not best.result.proven):
+                        best, least = found, end
+            if not any(at is one for one in again):
+                ends.append((end, at.origin))
+            agreed = sum(end <= (1.0 + AGREED) * least + EFFORTLESS for end, _ in ends)
+            while not reached and not (agreed >= ENOUGH and 2 * agreed > len(ends)) and another():
+                pass
+        if best is None:
+            return None
+        for end, sample in ends:
+            if sample is not None and not end <= (1.0 + AGREED) * least + EFFORTLESS:
+                self._compare(task, damping, sample, best)
         return Found(best.result._replace(
-            starts=starts, agreed=agreed, iterations=iterations), best.u)
+            starts=len(ends), agreed=agreed, iterations=iterations), best.u)
 
     def _approached(
         self, task: Task, limits: Limits, damping: float, start: Start,
-    ) -> list[Start]:
+        origin: Sample | None = None,
+    ) -> list[Reached]:
         """Return the answer from a start, if there is one; whether it is stable is not known."""
-        search, z, u = self._begun(task, limits, self.mechanics.rest_actuation, start)
-        z, u, there = search.approach(z, u, damping)
-        return [(z, u, start[2])] if there else []
+        at = self._begun(task, limits, self.mechanics.rest_actuation, start)
+        z, u, there = at.search.approach(at.z, at.u, damping)
+        return [Reached(at.search, z, u, origin)] if there else []
 
-    def _again(self, task: Task, limits: Limits, damping: float) -> list[Start]:
+    def _again(self, task: Task, limits: Limits, damping: float) -> list[Reached]:
         """Return the least of earlier answers to these targets, perhaps within other limits."""
         found = [one for start in self._answers.same(task)
                  for one in self._approached(task, limits, damping, start)]
-        return [min(found, key=lambda one: self._effort(one[1]))] if found else []
+        return [min(found, key=lambda one: self._effort(one.u))] if found else []
 
     def _effort(self, u: np.ndarray) -> float:
         away = (u - self.mechanics.rest_actuation) / self._sizes.kind
         return 0.5 * float(away @ away)
 
-    def _others(self, task: Task) -> Iterator[Start]:
-        """Yield further starts."""
+    def _others(self, task: Task) -> list[Sample]:
+        """Return further starts."""
         if self._samples is None:
-            within = Limits(self.mechanics, None, self._sizes.scale)
-            self._samples = Samples(self.mechanics, within, self._sizes.scale, self._rest())
-        yield from self._samples.nearest(task, OTHER_STARTS)
+            self._samples = Samples(
+                self.mechanics, self._widest, self._sizes.scale, self._rest())
+        return self._samples.nearest(task, OTHER_STARTS)
+
+    def _relieve(self, task: Task, damping: float, sample: Sample) -> None:
+        """Take a sample to the least effort nearby that keeps what is aimed where it is."""
+        if sample.relieved:
+            return
+        sample.relieved, (z, _, R) = True, sample.start
+        at = self._begun(
+            task.staying(z, R), self._widest, self.mechanics.rest_actuation, sample.start)
+        optimum = Descent(at.search, damping).descend(at.z, at.u, roughly=True)
+        sample.start = optimum.z, optimum.u, R
+
+    def _compare(self, task: Task, damping: float, sample: Sample, best: Found) -> None:
+        """Take a sample to the least effort near a better answer, if that is better there too."""
+        if sample.compared:
+            return
+        sample.compared, (z, u, R) = True, sample.start
+        for at in self._approached(task.staying(z, R), self._widest, damping,
+                                   (best.result.z, best.u, best.result.R)):
+            optimum = Descent(at.search, damping).descend(at.z, at.u, roughly=True)
+            if optimum.effort < self._effort(u):
+                sample.start = optimum.z, optimum.u, at.search.R
 
     def _descended(
-        self, task: Task, limits: Limits, damping: float, start: Start, otherwise: Found,
-    ) -> Found:
-        """Return the least effort near an answer; if that is not stable, another answer."""
-        search, z, u = self._begun(task, limits, self.mechanics.rest_actuation, start)
-        optimum = Descent(search, damping).descend(z, u)
-        stays = start[1] is otherwise.u and np.array_equal(optimum.u, start[1])
-        result = otherwise.result if stays else self._result(
-            task, limits, search, optimum.z, optimum.u, True)
+        self, task: Task, limits: Limits, damping: float, at: Reached, best: Found | None,
+    ) -> tuple[Found | None, float]:
+        """
+        Return the least effort near an answer, and how much that is; NaN if it is not stable.
+
+        None also where that is no better than the best, or comes to it.
+        """
+        known = best.u if best is not None and best.result.proven else None
+        least = np.inf if best is None else self._effort(best.u)
+        self.mechanics.stand(at.search.R)
+        optimum = Descent(at.search, damping).descend(at.z, at.u, known)
+        if optimum.known:
+            return None, least
+        if optimum.effort > (1.0 + AGREED) * least + EFFORTLESS:
+            return None, optimum.effort
+        result = self._result(task, limits, at.search, optimum.z, optimum.u, True)
         if not result.met:
-            return otherwise
+            return None, np.nan
         return Found(result._replace(
-            proven=optimum.proven, iterations=search.iterations + optimum.steps), optimum.u)
+            proven=optimum.proven, iterations=result.iterations + optimum.steps),
+            optimum.u), optimum.effort
 
     def _verified(self, task: Task, found: Result) -> Result:
         """Return what the commands do: by statics, from the present state and memory."""
@@ -381,7 +437,7 @@ class InverseStatics:
     ) -> Found:
         """Return what is found from a start in one way, see `Way`."""
         aim = self.mechanics.rest_actuation if goal == 'least_effort' else self._present()[1]
-        search, z, u = self._begun(task, limits, aim, start)
+        search, z, u, _ = self._begun(task, limits, aim, start)
         if how == 'descend':
             z, u, converged = search.descend(z, u, damping)
         else:
@@ -390,14 +446,14 @@ class InverseStatics:
 
     def _begun(
         self, task: Task, limits: Limits, aim: np.ndarray, start: Start,
-    ) -> tuple[Search, np.ndarray, np.ndarray]:
+    ) -> Reached:
         """Return a search, and shape and actuation of a start within the limits."""
         z, u, R = start
         self.mechanics.stand(R)
         inside = np.clip(u, limits.least, limits.most)
         if (inside != u).any():
             z, _ = self.mechanics.equilibrium(z, inside)
-        return Search(self.mechanics, task, limits, self._sizes, aim, R), z, inside
+        return Reached(Search(self.mechanics, task, limits, self._sizes, aim, R), z, inside)
 
     def _result(
         self, task: Task, limits: Limits, search: Search, z: np.ndarray, u: np.ndarray,

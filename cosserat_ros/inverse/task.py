@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,6 +81,16 @@ class Task:
         self.goal = np.concatenate([
             part.ravel() for aim in self.aims for part in (aim.position / length, aim.rotation)
             if part is not None])
+
+    def staying(self, z: np.ndarray, R: np.ndarray) -> Task:
+        """Return the task that asks for where everything aimed is."""
+        task, aims = copy(self), []
+        for aim in self.aims:
+            p, turned, _ = self._pose(aim, z, R, False)
+            aims.append(aim._replace(
+                position=p, rotation=None if aim.rotation is None else turned))
+        task.aims, task.goal = aims, self.reached(z, R)
+        return task
 
     @property
     def held(self) -> int:
