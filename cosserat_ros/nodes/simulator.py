@@ -2,7 +2,8 @@
 The node that is the robot: a managed (lifecycle) node around one simulated robot.
 
 Four threads share the work: one steps the simulation, one publishes, one solves what services
-ask for, and the executor's hands messages and requests to them.
+ask for, and the executor's hands messages and requests to them. One that steps fast takes commands
+by itself.
 """
 
 from __future__ import annotations

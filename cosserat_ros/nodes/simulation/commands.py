@@ -20,7 +20,7 @@ from ...description.robot import Robot
 from ...simulation.simulator import check_commands, check_wrench, Load, pose_at, Simulator
 from ..common.complaints import Complaints
 from ..common.conversions import wrench_array
-from ..common.hearing import listen
+from ..common.hearing import listen, Polled
 from ..common.limits import check_count
 from ..common.threads import describe
 from .frames import RobotFrames
@@ -61,18 +61,22 @@ class CommandTopics:
         self._lock = threading.Lock()
         self._wrenches: dict[str, Load] = {}  # not yet taken over, by frame
         self._asked: Optional[Future] = None  # to take them over
+        self._polled = polled = Polled(node)
         self._subscriptions = [
             listen(node, kind, topic, self._if_active(take), QoSProfile(depth=depth),
-                   self.rejected)
-            for kind, topic, take, depth in (
-                (Float64MultiArray, '~/commands', self._take_array, 10),
-                (JointState, 'joint_commands', self._take_joints, len(INTERFACES)),
-                (JointTrajectory, '~/joint_trajectory', self._take_trajectory, 10),
-                (WrenchStamped, '~/wrench', self._take_wrench, 10),
+                   self.rejected, taker)
+            for kind, topic, take, depth, taker in (
+                (Float64MultiArray, '~/commands', self._take_array, 10, polled),
+                (JointState, 'joint_commands', self._take_joints, len(INTERFACES), polled),
+                # No step is to wait while these are read, or for their errand.
+                (JointTrajectory, '~/joint_trajectory', self._take_trajectory, 10, None),
+                (WrenchStamped, '~/wrench', self._take_wrench, 10, None),
             )]
+        stepper.hear_by(polled.poll)
 
     def withdraw(self) -> None:
         """Listen no longer."""
+        self._polled.withdraw()
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
 

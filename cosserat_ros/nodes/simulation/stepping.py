@@ -131,6 +131,7 @@ class Stepper:
         self._demonstration: Optional[Demonstration] = None
         self._shown: Mapping[str, Load] = {}  # loads of it that act
         self._base: Optional[Callable[[float], Motion]] = None
+        self._hear: Callable[[], None] = lambda: None
         self._errands: deque[Errand] = deque()
         self.loop = Loop('stepping', self._turn, report)
         self._schedule: Optional[Schedule] = None  # none where it is to begin anew
@@ -232,6 +233,10 @@ class Stepper:
     def lead_base(self, motion: Callable[[float], Motion]) -> None:
         """Move the base by a function of simulated time [s], called for the end of each step."""
         self._base = motion
+
+    def hear_by(self, poll: Callable[[], None]) -> None:
+        """Have newest commands heard at the beginning of each step, before they are taken over."""
+        self._hear = poll
 
     @property
     def demonstrates(self) -> bool:
@@ -408,6 +413,7 @@ class Stepper:
 
     def _take_commands(self) -> None:
         sim, pace, status = self._sim, self.pace, self.status
+        self._hear()
         with self._lock:
             commands, self._commands = self._commands, {}
             pursuit, demonstration = self._pursuit, self._demonstration
