@@ -394,7 +394,8 @@ class AssemblySolver(ConsistentState):
             roots = self._root_motions() if self.motions else None
             if roots is not None:
                 self._move_roots(self.time + part, part)
-            ending = self._solve(self.rule(part), self._past)
+            rule = self.rule(part)
+            ending = self._solve(rule, self._past_for(rule, part))
             iterations, parts = iterations + ending.iterations, parts + 1
             converged = ending.status == CONVERGED
             if not self._anchored and self._touched() is not None:
