@@ -407,7 +407,7 @@ def test_a_position_drive_tells_the_effort_that_it_takes(read):
 
 
 def test_commands_at_odd_times_swing_an_arm_no_more_than_they_do(read):
-    """A slide that goes at a constant pace, but for steps without a command; by finer steps too."""
+    """A slide at a constant pace, but for steps without a command; and by finer steps."""
     lost, swings = np.random.default_rng(0).random(240) < 0.3, []
     for parts in (1, 8):
         sim = Simulator(read(SLIDE.read_text()))

@@ -11,7 +11,8 @@ To take these away after a step would push what the joint carries: it has felt t
 So rates of held coordinates are told too, before the step: the slopes of a parabola through the
 last positions, and accelerations likewise of these rates (BDF2, twice). They are of second order;
 what they remember ends after four steps; and accelerations sum up to the change of rates, so that
-an irregular sequence of small steps gives no momentum.
+an irregular sequence of small steps gives no momentum. What gaits tell is smooth, and is left to
+the scheme.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ..assembly.rods import RodsSolver
 from ..assembly.state import RootMotion, Told
 from ..checks.errors import InvalidModel
 from ..checks.fields import check_vector
+from ..description.gaits import Stroke
 from ..description.joints import BASE
 from ..description.robot import Robot
 from ..numerics.lie import inverse_se3
@@ -62,8 +64,11 @@ class DrivenJoints:
     def __init__(self, robot: Robot, solver: RodsSolver) -> None:
         self._solver, self._drives = solver, robot.drives
         self.places = places_of(robot, solver)
-        self._held = np.array([at for name, at in self.places.items()
-                               if self._drives[name].coordinate.drive != 'effort'], dtype=np.int64)
+        stroked = {name for gait in robot.gaits.values() if isinstance(gait, Stroke)
+                   for name in gait.joints}
+        self._held = np.array([
+            at for name, at in self.places.items() if name not in stroked
+            and self._drives[name].coordinate.drive != 'effort'], dtype=np.int64)
         self.memory = _still(self._held.size)
         if self._held.size:
             solver.told = self._told
