@@ -45,6 +45,7 @@ WHAT = {  # section: what it is about, and its modules with the names that a use
             'analysis.inverse_dynamics': ['inverse_dynamics', 'InverseDynamics']}),
     'Control': ('', {
         'control.resolved_rate': ['ResolvedRate', 'SwingDamper'],
+        'control.tip_follower': ['TipFollower'],
         'control.tip_path': ['TipPath']}),
     'Recordings and calibration': (
         'Commands and files: [calibration.md](calibration.md).', {

@@ -406,6 +406,25 @@ def test_a_position_drive_tells_the_effort_that_it_takes(read):
     assert abs(state.effort) < 1e-6 and abs(state.velocity) < 1e-9
 
 
+def test_commands_at_odd_times_swing_an_arm_no_more_than_they_do(read):
+    """A slide at a constant pace, but for steps without a command; and by finer steps."""
+    lost, swings = np.random.default_rng(0).random(240) < 0.3, []
+    for parts in (1, 8):
+        sim = Simulator(read(SLIDE.read_text()))
+        assert sim.statics().converged
+        before, there, off = 0.0, 0.0, []
+        for k, nothing in enumerate(lost):
+            there = there if nothing else 0.024 * k / 60.0
+            for part in range(parts):
+                sim.command(slide=before + (there - before) * (part + 1) / parts)
+                assert sim.step(1.0 / 60.0 / parts).converged
+            before = there
+            off.append(sim.tip_pose()[0, 3] - 0.024 * k / 60.0)
+        swings.append(np.std(off))
+    assert swings[1] < 2e-3
+    assert swings[0] < 1.5 * swings[1]
+
+
 @pytest.mark.parametrize('scheme, order', [
     ('generalised_alpha', 2), ('newmark', 2), ('bdf2', 2), ('backward_euler', 1)])
 def test_steps_with_driven_joints_converge_in_time(read, scheme, order):

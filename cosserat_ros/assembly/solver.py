@@ -414,7 +414,8 @@ class AssemblySolver(ConsistentState):
                     self._put_roots(roots)
                     part *= 0.5
                     continue
-            ending = self._solve(self.rule(part), self._past)
+            rule = self.rule(part)
+            ending = self._solve(rule, self._past_for(rule, part))
             iterations, parts = iterations + ending.iterations, parts + 1
             converged = ending.status == CONVERGED
             if ending.touches and not self._anchored:

@@ -44,6 +44,15 @@ class Contact(NamedTuple):
     sliding: bool       # friction is at its limit, or there is none
 
 
+class Told(NamedTuple):
+    """Coordinates whose positions are told, at the end of a step."""
+
+    places: np.ndarray        # (k,) in z
+    position: np.ndarray      # (k,)
+    rate: np.ndarray          # (k,)
+    acceleration: np.ndarray  # (k,)
+
+
 RootMotion = Callable[[Motion, float, float], Motion]
 """Of a root: from its motion one step earlier, the time at the end of the step, and the step."""
 
@@ -130,6 +139,8 @@ class AssemblyState:
         self.Z = tree.free.size
         self.moves = np.arange(self.Z) < tree.effort  # coordinates; not efforts and reactions
         self.strain_scale = self._scales(lengths)     # of each unknown as strain, (Z,)
+        self.told: Callable[[float], Told] | None = None  # what is told of the end of a step
+        self._changes: tuple[Rule | None, np.ndarray | None] = None, None  # see `_past_for`
         self.motions: dict[int, RootMotion] = {}      # of roots, by their links
         self.redundant: list[int] = []  # equations of closures that follow from others
         self._carriers: list[tuple[int, np.ndarray]] = []  # links of these loops, as turned then
@@ -223,10 +234,25 @@ class AssemblyState:
             np.where(self.moves, still if v is None else v, 0.0) for v in (z_t, z_tt)))
         self._last_step, self._factorised = 0.0, None
 
-    def set_rates(self, places: np.ndarray, z_t: np.ndarray, z_tt: np.ndarray) -> None:
-        """Let coordinates at some places in z, whose positions are told, have these rates."""
-        self._past = self._past.copy()
-        self._past[1, places], self._past[[[2], [5]], places] = z_t, z_tt
+    def _past_for(self, rule: Rule, dt: float) -> np.ndarray:
+        """
+        Return the history for a step dt [s] by `rule`, so that it ends at rates that are told.
+
+        Of coordinates whose positions are told, history has no other use: its rows are changed
+        there, but for the positions, until the rule's sums are these rates. A rule whose sums
+        depend on positions only, as backward Euler's, is left alone.
+        """
+        if self.told is None:
+            return self._past
+        if self._changes[0] is not rule:
+            self._changes = rule, _changes(rule, dt)
+        if self._changes[1] is None:
+            return self._past
+        at, z, rate, acceleration = self.told(dt)
+        past = self._past.copy()
+        sums = np.outer(rule.new[:2], z) + rule.past[:2] @ past[:, at]
+        past[:, at] += self._changes[1] @ (np.array([rate, acceleration]) - sums)
+        return past
 
     def saved(self) -> tuple[Any, ...]:
         """Return the present instant, for `restore`."""
@@ -440,3 +466,13 @@ class AssemblyState:
         self._sum_masses(self.tree, self.work, group.member, self.work.end.p[group.bases[0]],
                          self._sums)
         return self._sums
+
+
+def _changes(rule: Rule, dt: float) -> np.ndarray | None:
+    """Return the least change of history (6, 2) per change of its two sums, if there is any."""
+    units = dt ** np.array([1.0, 2.0, 0.0, 1.0, 2.0])  # of all rows but positions, as lengths
+    weights = rule.past[:2, 1:] / units * np.array([[dt], [dt * dt]])
+    if np.linalg.matrix_rank(weights) < 2:
+        return None
+    changes = np.linalg.pinv(weights) * np.array([dt, dt * dt]) / units[:, None]
+    return np.vstack([np.zeros((1, 2)), changes])

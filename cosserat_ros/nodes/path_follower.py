@@ -4,8 +4,8 @@ The node that moves a robot's tip along a path: an example of a controller in it
 Before it moves it asks for the inverse statics of points on the path, and rejects one that is out
 of reach. It goes to the beginning, and then turns the path's velocity, and a part of the error
 that it sees, into rates of commands, by the static Jacobian that the simulator gives for the
-present equilibrium; what swings is damped. Whatever breaks the loop - a simulator that leaves, is
-reset or stands still - has it begin again.
+present equilibrium; what swings is damped (`control.tip_follower`). Whatever breaks the loop - a
+simulator that leaves, is reset or stands still - has it begin again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from visualization_msgs.msg import MarkerArray
 from ..checks.errors import CosseratError, InvalidModel
 from ..checks.fields import check_vector
 from ..control.resolved_rate import ResolvedRate, SwingDamper
+from ..control.tip_follower import TipFollower
 from ..control.tip_path import eased_time, SHAPES, TipPath
 from ..msg import ActuatorCommand, ActuatorInfo, RobotInfo, SolverStatus
 from ..srv import Linearize, SolveInverseStatics
@@ -71,7 +72,8 @@ PARAMETERS = (
     Parameter('relaxation', 0.5,
               'rate at which commands that do not move the tip return to rest [1/s]',
               range=(0.0, 100.0)),
-    Parameter('gain', 2.0, 'part of the error that is corrected per second; 0: open loop [1/s]',
+    Parameter('gain', 2.0, 'part of the error that is corrected per second, less where poses come '
+              'late; 0: open loop [1/s]',
               range=(0.0, 100.0), live=True),
     Parameter('lead', 0.0,
               'time by which the path is followed ahead, for actuators with a lag [s]',
@@ -80,15 +82,14 @@ PARAMETERS = (
               'time constant by which the error is smoothed, so that the gain does not excite '
               'what swings [s]', range=(0.0, 100.0), live=True),
     Parameter('swing_damping', 0.2,
-              'damping that is added to the slowest swing, as a part of the critical one; 0: none '
-              '[-]', range=(0.0, 2.0), live=True),
+              'damping that is added to the slowest swing, as a part of the critical one, less '
+              'where poses come late; 0: none [-]', range=(0.0, 2.0), live=True),
 )
 
 FARTHEST = 1e6     # [m], [m/s] that a tip may be away, and fast
 SILENCE = 1.0      # [s] without a new pose of the tip, after which the robot is lost
 STALE = 3.0        # [s] without a new Jacobian, likewise
 OFF_CLOCK = 1.0    # [s] between a stamp and our clock that is no delay any more
-LONGEST = 0.5      # [s] between two poses that commands are moved on for
 APPROACH = 2.0     # [s] at least to the beginning of the path
 JUMP = 0.6         # of the radius, that a tip cannot move at once: it was reset
 SWING = 2.0        # times the path's speed, or that seen last, that it may have besides
@@ -116,11 +117,8 @@ class PathFollower(Node):
         self._tip_age = 0.0                       # [s] by its stamp and our clock, as it came
         self._tip_speed = 0.0                     # [m/s]
         self._highest = 0.0                       # [m] of tips before paths, and straight arms
-        self._started = 0                         # [ns] on the path, and since then [s]:
-        self._acted_at = self._judged_at = 0.0    # when commands were moved on, an error seen
-        self._turn = 0
+        self._started, self._turn = 0, 0          # [ns] on the path; rounds since then
         self._squares: list[float] = []           # of errors of this turn [m^2]
-        self._error = self._last_error = np.zeros(3)  # smoothed, and as it is [m]
         self._asking, self._asked_at = False, 0.0     # for a Jacobian
         self._tip_came = self._tip_moved = -math.inf  # [s] of the monotonic clock
         self._calls = ServiceCalls(self, self._simulator, {
@@ -176,7 +174,7 @@ class PathFollower(Node):
             np.array([(one.high - one.low) * one.scale for one in spans]), robot.length,
             self._value('damping'), self._value('relaxation'))
             for greatest in (rate, np.where(held, 0.0, rate)))
-        self._rates, self._robot_step = rate, robot.step
+        self._rates = rate
         self._begin(f'{robot.name} is there')
 
     def _see_tip(self, message: PoseStamped) -> None:
@@ -203,18 +201,13 @@ class PathFollower(Node):
     def _judge(self, message: PoseStamped, tip: np.ndarray) -> None:
         """Compare the tip with the path at the moment of its pose."""
         elapsed = 1e-9 * (nanoseconds(message.header.stamp) - self._started)
-        if elapsed < 0.0:
+        if elapsed <= 0.0:
             return
-        error = self._axes * (self._place(elapsed)[0] - tip)
+        self._follower.see(elapsed, tip, self._value('smoothing'))
+        error = self._follower.error
         told = Vector3Stamped(header=message.header)
         fill_xyz(told.vector, error)
         self._error_topic.publish(told)
-        passed = max(elapsed - self._judged_at, 0.0)
-        self._judged_at = elapsed
-        smoothing = self._value('smoothing')
-        self._last_error = error
-        self._error += (error - self._error) * (
-            passed / (passed + smoothing) if smoothing else 1.0)
         turn = int(eased_time(elapsed, self._onset)[0] / self._path.period)
         if turn > self._turn and self._squares:
             rms = math.sqrt(sum(self._squares) / len(self._squares))
@@ -239,7 +232,6 @@ class PathFollower(Node):
         self._phase = ASKING
         self._highest = max(self._highest, float(self._tip[2]))
         lifted = self._value('axes') == 'xy'
-        self._axes = np.array([1.0, 1.0, 0.0 if lifted else 1.0])
         self._reach = Reach(self._path, lifted, self._highest, self._value('tolerance'))
         self._ask_next()
 
@@ -270,6 +262,7 @@ class PathFollower(Node):
 
     def _approach(self, answer: Any, fault: str) -> None:
         """Go to the beginning of the path, from where the commands are."""
+        assert self._robot is not None
         self._take_jacobian(answer, fault)
         if self._phase != ASKING:
             return
@@ -278,13 +271,16 @@ class PathFollower(Node):
         there = np.array(check_vector('actuation', self._reach.first_commands, count))
         duration = max(APPROACH, float(2.0 * np.max(np.abs(there - here) / self._rates)))
         self._leg = here, there, duration, self.get_clock().now().nanoseconds
-        self._commands = there
         n_states = len(answer.state)
         state_matrix = check_vector(
             'state_matrix.data', list(answer.state_matrix.data), n_states ** 2)
-        self._damper = SwingDamper(
+        damper = SwingDamper(
             np.reshape(state_matrix, (n_states, n_states)),
             2.0 * math.pi / (SWING_SAMPLES * self._tip_period))
+        led = np.array([True, True, self._value('axes') == 'xyz'])
+        self._follower = TipFollower(
+            self._place, led, self._control, self._damping_control, damper, there,
+            self._robot.step, FASTEST_ERROR * self._path.radius, self._tip_period)
         self._phase = APPROACHING
         self.get_logger().info(
             f'the path is within reach; at its beginning in {duration:.1f} s')
@@ -340,9 +336,7 @@ class PathFollower(Node):
         self._send(here + (there - here) * x ** 3 * (10.0 - 15.0 * x + 6.0 * x * x))
         if x < 1.0:
             return
-        self._phase, self._started = FOLLOWING, now
-        self._acted_at, self._judged_at, self._turn = 0.0, 0.0, 0
-        self._error, self._last_error = np.zeros(3), np.zeros(3)
+        self._phase, self._started, self._turn = FOLLOWING, now, 0
         self._squares.clear()
         self._tip_moved = self._asked_at = self._jacobian_came = time.monotonic()
 
@@ -350,27 +344,14 @@ class PathFollower(Node):
         """Move the commands on by what leads the tip along the path; its pose has just come."""
         swing = near('twist.linear', message.twist.linear)
         self._tip_speed = float(np.linalg.norm(swing))
-        stamp = nanoseconds(message.header.stamp)
-        elapsed = 1e-9 * (stamp - self._started)
-        dt = min(elapsed - self._acted_at, LONGEST)
-        if (self._phase != FOLLOWING or stamp != self._tip_stamp
-                or dt < 0.99 / self._value('rate')):
+        if self._phase != FOLLOWING or nanoseconds(message.header.stamp) != self._tip_stamp:
             return
-        self._acted_at = elapsed
-        # What is told now acts a while after what was seen.
-        age = 1e-9 * (self.get_clock().now().nanoseconds - stamp) + self._robot_step
-        velocity_now, velocity = self._place(elapsed)[1], self._place(
-            elapsed + age + self._value('lead'))[1]
-        most = FASTEST_ERROR * self._path.radius
-        error = self._error * min(1.0, most / (np.linalg.norm(self._error) or most))
-        led = self._axes > 0.0
-        jacobian = self._jacobian[led]
-        self._commands = self._control.step(
-            jacobian, (velocity + self._value('gain') * error)[led], self._commands, dt)
-        shift = self._damper.shift(
-            self._error - self._last_error, swing - velocity_now, age,
-            self._value('swing_damping'))
-        self._send(self._damping_control.step(jacobian, shift[led] / dt, self._commands, dt))
+        commands = self._follower.step(
+            1e-9 * (self.get_clock().now().nanoseconds - self._started), swing, self._jacobian,
+            self._value('gain'), self._value('swing_damping'), self._value('smoothing'),
+            self._value('lead'), 0.99 / self._value('rate'))
+        if commands is not None:
+            self._send(commands)
 
     def _place(self, elapsed: float) -> tuple[np.ndarray, np.ndarray]:
         """Return where the tip is to be, and its velocity, so long after the beginning [s]."""

@@ -5,11 +5,14 @@ A position drive holds its coordinate where it is told. A velocity drive holds i
 along by what it is told from step to step, as far as the limits let it; in statics it stays where
 it is. An effort drive pushes.
 
-A time scheme makes rates of the positions that are told. Where those have a kink it answers with
-rates and accelerations that change sign from step to step, for long: nothing damps what is told.
-So a held coordinate whose rate by the scheme is farther from that of a parabola through its last
-positions than mean rates have changed of late goes on with the rate and the acceleration of the
-parabola. Smooth motions are left to the scheme, whose order they keep.
+A time scheme makes rates of the positions that are told, and where those have a kink, as commands
+at a rate of their own have, it answers with rates that change sign from step to step, for long.
+To take these away after a step would push what the joint carries: it has felt the accelerations.
+So rates of held coordinates are told too, before the step: the slopes of a parabola through the
+last positions, and accelerations likewise of these rates (BDF2, twice). They are of second order;
+what they remember ends after four steps; and accelerations sum up to the change of rates, so that
+an irregular sequence of small steps gives no momentum. What gaits tell is smooth, and is left to
+the scheme.
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ import numpy as np
 from ..assembly.assembly import Frame
 from ..assembly.element import Motion
 from ..assembly.rods import RodsSolver
-from ..assembly.state import RootMotion
+from ..assembly.state import RootMotion, Told
 from ..checks.errors import InvalidModel
 from ..checks.fields import check_vector
+from ..description.gaits import Stroke
 from ..description.joints import BASE
 from ..description.robot import Robot
 from ..numerics.lie import inverse_se3
@@ -32,15 +36,17 @@ from ..rod.kinematics import Base
 
 
 class Pace(NamedTuple):
-    """How held coordinates moved in the last steps."""
+    """How held coordinates moved in the last step."""
 
-    rate: np.ndarray    # (m,) mean rates in the last step
-    before: np.ndarray  # (m,) in the one before
-    step: float         # how long the last one was [s]
+    mean: np.ndarray    # (m,) mean rates
+    rate: np.ndarray    # (m,) rates at its end
+    change: np.ndarray  # (m,) mean accelerations: of those rates
+    step: float         # how long it was; 0: they stood still [s]
 
 
 def _still(count: int) -> Pace:
-    return Pace(np.zeros(count), np.zeros(count), 0.0)
+    mean, rate, change = np.zeros((3, count))
+    return Pace(mean, rate, change, 0.0)
 
 
 class DrivenJoints:
@@ -58,9 +64,14 @@ class DrivenJoints:
     def __init__(self, robot: Robot, solver: RodsSolver) -> None:
         self._solver, self._drives = solver, robot.drives
         self.places = places_of(robot, solver)
-        self._held = np.array([at for name, at in self.places.items()
-                               if self._drives[name].coordinate.drive != 'effort'], dtype=np.int64)
+        stroked = {name for gait in robot.gaits.values() if isinstance(gait, Stroke)
+                   for name in gait.joints}
+        self._held = np.array([
+            at for name, at in self.places.items() if name not in stroked
+            and self._drives[name].coordinate.drive != 'effort'], dtype=np.int64)
         self.memory = _still(self._held.size)
+        if self._held.size:
+            solver.told = self._told
 
     def tell(self, reached: Mapping[str, float], dt: float = 0.0) -> None:
         """Tell the joints what their actuators have got to; dt [s] is the step that follows."""
@@ -81,19 +92,27 @@ class DrivenJoints:
         """Stand still: what follows is no continuation of what was."""
         self.memory = _still(self._held.size)
 
+    def _told(self, dt: float) -> Told:
+        """Return where held coordinates are told to be after a step dt [s], and their rates."""
+        c, at = self._solver.tree.coordinates, self._held
+        there = np.clip(c.command[at], c.least[at], c.most[at])
+        pace, acceleration = self._pace((there - self._solver.z[at]) / dt, dt)
+        return Told(at, there, pace.rate, acceleration)
+
+    def _pace(self, mean: np.ndarray, dt: float) -> tuple[Pace, np.ndarray]:
+        """Return how they move in a step dt [s] at mean rates, and accelerations at its end."""
+        last = self.memory
+        beyond = dt / (dt + last.step)
+        rate = mean + beyond * (mean - last.mean)
+        change = (rate - last.rate) / dt
+        return Pace(mean, rate, change, dt), (
+            change + beyond * (change - last.change) if last.step else change)
+
     def keep_pace(self, before: np.ndarray, dt: float) -> None:
-        """End echoes of kinks in what held coordinates were told, after a step dt [s] from z."""
-        if not self._held.size:
-            return
-        solver, last = self._solver, self.memory
-        rate = (solver.z[self._held] - before[self._held]) / dt
-        bend = (rate - last.rate) / (dt + last.step)
-        smooth = rate + dt * bend
-        echo = np.abs(solver.z_t[self._held] - smooth) > (
-            np.abs(rate - last.rate) + np.abs(last.rate - last.before))
-        if echo.any():
-            solver.set_rates(self._held[echo], smooth[echo], 2.0 * bend[echo])
-        self.memory = Pace(rate, last.rate, dt)
+        """Remember how held coordinates moved in a step dt [s] from z."""
+        if self._held.size:
+            self.memory = self._pace(
+                (self._solver.z[self._held] - before[self._held]) / dt, dt)[0]
 
     def states(self) -> dict[str, tuple[float, float, float]]:
         """Return position, effort and velocity of each, as of the present instant."""

@@ -5,6 +5,7 @@ import re
 from conftest import ROOT
 from driver import simulator
 from geometry_msgs.msg import Vector3Stamped
+import numpy as np
 from numpy.testing import assert_allclose
 from std_msgs.msg import Float64MultiArray
 
@@ -13,6 +14,7 @@ from cosserat_ros.simulation.simulator import Simulator
 from cosserat_ros.srv import Reset
 
 ERROR = '/path_follower/tracking_error'
+RADIUS, PERIOD = 0.03, 8.0  # [m], [s]
 
 
 def test_a_simulator_that_is_reset_or_leaves_is_followed_again(start_node):
@@ -72,6 +74,26 @@ def test_an_arm_on_a_slide_begins_its_path_upright(start_node):
     assert_allclose(sim.tip_pose()[:3, 3], [0.03, 0.0, 0.29], atol=4e-3)
     assert max(commands['tendon_1'], commands['tendon_2']) < 0.5  # the slide does it
     assert commands['slide'] > 0.02
+
+
+def test_driven_joints_lead_a_tip_along_its_path(start_node):
+    """Beside the axis of turning; nothing damps the arm along the slide, which may swing it."""
+    with simulator(robot='arm_on_slide') as (driver, _):
+        driver.subscribe(Vector3Stamped, ERROR)
+        follower = start_node('path_follower', centre_y=0.05, radius=RADIUS, period=PERIOD)
+        assert driver.spin_until(lambda: driver.messages[ERROR], 60.0), follower.output()
+        driver.spin(0.5 * PERIOD)
+        driver.messages[ERROR].clear()
+        driver.spin(PERIOD)
+        errors = np.array([(m.vector.x, m.vector.y) for m in driver.messages[ERROR]])
+        assert driver.diagnosis()[2]['rejected commands'] == '0'
+        assert follower.stop() == 0
+    distances = np.linalg.norm(errors, axis=1)
+    rms, most = np.sqrt(np.mean(distances ** 2)), distances.max()
+    print(f'RMS error {1e3 * rms:.2f} mm, at most {1e3 * most:.2f} mm, {len(errors)} poses')
+    assert follower.output().count('within reach') == 1, follower.output()  # it went on
+    assert 'Traceback' not in follower.output()
+    assert rms < 0.2 * RADIUS, follower.output()
 
 
 def test_a_path_that_nothing_can_follow_by_its_velocity_is_rejected(start_node, tmp_path):
