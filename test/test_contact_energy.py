@@ -44,9 +44,10 @@ def stiff_enough(case):
     """
     Add the stiffness at which steps have their pace, if that holds what is thrown.
 
-    A step is no longer than the way through what is thrown: else it may jump past the surface.
+    A step is no longer than the way to its middle: past a surface that is curved, backward Euler
+    errs by the square of the way.
     """
-    dt = min(case['dt'], 2.0 * RADIUS / case['speed'])
+    dt = min(case['dt'], RADIUS / case['speed'])
     least = MASS * (2.0 * case['speed'] / RADIUS) ** 2
     return {**case, 'dt': dt, 'stiffness': max(MASS * (case['pace'] / dt) ** 2, least)}
 
