@@ -72,7 +72,6 @@ class Momentum(NamedTuple):
     group: Floating
     value: np.ndarray  # (6,) linear and angular, about the origin [N s, N m s]
     rate: np.ndarray   # (6,) [N, N m]
-    centre: np.ndarray  # (3,) of mass [m]
 
 
 class AssemblySolver(ConsistentState):
@@ -553,17 +552,15 @@ class AssemblySolver(ConsistentState):
 
     def _momentum_of(self, group: Floating) -> Momentum:
         sums = self._sums_of(group)
-        G = sums.locked
-        return Momentum(group, sums.momentum.copy(), sums.rate.copy(),
-                        -np.array([G[4, 2], G[5, 0], G[3, 1]]) / G[0, 0])
+        return Momentum(group, sums.momentum.copy(), sums.rate.copy())
 
     def _keep(self, before: Momentum, dt: float) -> Momentum:
         """Give what floats the velocity at which its momenta are what the loads made of them."""
         now = self._momentum_of(before.group)
         value = before.value + 0.5 * dt * (before.rate + now.rate)
         if self._impact_steps or isinstance(self.scheme, BackwardEuler):
-            # Of first order: its way is not that of its momentum, and it is not to spin for that.
-            value[3:] += np.cross(now.centre - before.centre, 0.5 * (before.value + value)[:3])
+            # Its way is that of the momentum at the end, not of the mean: no reason to spin.
+            value[3:] += 0.5 * dt / self._sums.locked[0, 0] * np.cross(value[:3], before.value[:3])
         twist = np.linalg.lstsq(self._sums.locked, value - now.value, rcond=1e-12)[0]
         push(self.tree, self.work, before.group, twist, self._past[1])
         return now._replace(value=value)
