@@ -14,7 +14,7 @@ import numpy as np
 
 from ..checks.fields import check_number
 from ..description.obstacles import Obstacle
-from ..numerics.integrators import begin, Q, Rule, Scheme, SCHEMES, STILL
+from ..numerics.integrators import BackwardEuler, begin, Q, Rule, Scheme, SCHEMES, STILL
 from ..numerics.kernels import Direct
 from .blocks import Tangent
 from .consistency import ConsistentState
@@ -214,7 +214,8 @@ class AssemblySolver(ConsistentState):
             MOST_WITH_CONTACT if self._touches and not statics else self.MOST_ITERATIONS,
             LARGEST_UPDATE)
         now = np.empty(past.shape)
-        touching = self._touches and self._touching is not None
+        # What was before an impact says nothing of what comes.
+        touching = self._impact_steps or (self._touches and self._touching is not None)
         ending = _Ending(now, *self._newton(
             self.tree, self.work, self.tangent, self.fronts, self._code(), past,
             rule._replace(guess=Q) if touching else rule, stop, ny, known, now))
@@ -431,10 +432,10 @@ class AssemblySolver(ConsistentState):
             if converged and not let_go and (self._impact_steps or not hits):
                 self._past, self._last_step, self._equilibrium = ending.now, part, None
                 self._remember()
-                self._impact_steps = STEPS_OF_IMPACT if hits else max(0, self._impact_steps - 1)
                 if self._momenta:
                     self.refresh()
                     self._momenta = [self._keep(m, part) for m in self._momenta]
+                self._impact_steps = STEPS_OF_IMPACT if hits else max(0, self._impact_steps - 1)
                 self._recentre()
                 if ending.touches or self._touching is not None or self.holds_anchors:
                     self._remember_contacts()
@@ -564,6 +565,9 @@ class AssemblySolver(ConsistentState):
         """Give what floats the velocity at which its momenta are what the loads made of them."""
         now = self._momentum_of(before.group)
         value = before.value + 0.5 * dt * (before.rate + now.rate)
+        if self._impact_steps or isinstance(self.scheme, BackwardEuler):
+            # Its way is that of the momentum at the end, not of the mean: no reason to spin.
+            value[3:] += 0.5 * dt / self._sums.locked[0, 0] * np.cross(value[:3], before.value[:3])
         twist = np.linalg.lstsq(self._sums.locked, value - now.value, rcond=1e-12)[0]
         push(self.tree, self.work, before.group, twist, self._past[1])
         return now._replace(value=value)
