@@ -29,9 +29,9 @@ def test_time_scales_live():
             assert driver.set_parameter('time_scale', scale).successful
             driver.diagnosis()
             near = pytest.approx(scale, rel=0.05)
-            assert driver.spin_until(lambda near=near: factor() == near, 10.0)
+            assert driver.spin_until(lambda near=near: factor() == near, 40.0)
         assert driver.set_parameter('time_scale', 0.0).successful
-        assert driver.spin_until(lambda: factor() > 5.0, 10.0)
+        assert driver.spin_until(lambda: factor() > 5.0, 40.0)
         assert driver.fresh('~/tip_pose')  # it still has time to tell
 
 
@@ -52,14 +52,18 @@ def test_who_sleeps_by_an_old_rate_is_woken_by_a_new_one():
                 assert driver.set_parameter(name, 0.1).successful
                 driver.spin(0.3)
                 assert driver.set_parameter(name, 100.0).successful
-                driver.fresh(topic, 3.0)
+                driver.fresh(topic, 6.0)
 
 
 def test_without_a_clock_to_follow_it_says_why_it_stands():
     with simulator(use_sim_time='true') as (driver, _):
         def says(level, words):
-            return driver.spin_until(lambda: driver.diagnosis()[0] == level and (
-                words in driver.diagnosis()[1]), 20.0), driver.diagnosis()
+            found = []
+
+            def said():
+                found[:] = driver.diagnosis()
+                return found[0] == level and words in found[1]
+            return driver.spin_until(said, 20.0), found
         good, found = says(WARN, 'use_sim_time is set, but /clock does not come')
         assert good, found
         clock = driver.node.create_publisher(Clock, '/clock', 10)
@@ -151,14 +155,14 @@ def test_a_second_simulator_runs_on_the_time_of_the_first():
             second.spin(1.0)
             assert_allclose(simulated(second), stands, atol=1e-9)
             assert first.ask(Step, 'step', steps=60).success
-            assert second.spin_until(lambda: simulated(second) > stands + 0.9, 5.0)
+            assert second.spin_until(lambda: simulated(second) > stands + 0.9, 20.0)
             assert simulated(second) < stands + 1.1
 
             # Back to the start of time: the second goes on from there.
             assert first.ask(SetBool, 'pause', data=False).success
             assert first.ask(Reset, 'reset', target=Reset.Request.REST).success
             goes = simulated(second)
-            assert second.spin_until(lambda: simulated(second) > goes + 0.2, 6.0)
+            assert second.spin_until(lambda: simulated(second) > goes + 0.2, 20.0)
 
 
 def test_two_robots_are_driven_apart_from_each_other():
