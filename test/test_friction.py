@@ -248,7 +248,8 @@ def assert_energy_never_grows(sim, without, walk, last, dt, held):
     Go somewhere, change the tension and leave the robot alone: what it has only falls.
 
     The reference is the equilibrium `without` friction, of least energy. Backward Euler never
-    gains; a scheme of second order errs by a part of the energy that falls with dt^2.
+    gains; a scheme of second order errs by a part of the energy that falls with dt^2, from steps
+    of 0.25 ms on: by 2.5e4 dt^2 where the tension falls from 2 to 0.125 N.
     """
     sim.solver.tolerance = 1e-10
     for tension in walk:
@@ -257,7 +258,7 @@ def assert_energy_never_grows(sim, without, walk, last, dt, held):
     reference = energy_above(without, 0.0)
     sim.command(tendon_1=last)
     start = sim.snapshot()
-    for scheme, part in (('backward_euler', 1e-9), ('generalised_alpha', 1e4 * dt ** 2)):
+    for scheme, part in (('backward_euler', 1e-9), ('generalised_alpha', min(3e4 * dt ** 2, 0.25))):
         sim.go_to(start)
         sim.solver.scheme, path = SCHEMES[scheme], []
         for _ in range(40):
