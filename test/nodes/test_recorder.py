@@ -122,6 +122,7 @@ def test_a_recording_has_the_layout_of_rosbag2(robot, start_node, tmp_path):
         start_node, tmp_path, topics='"simulator/robot joint_states /tf_static never"')
     wait_for_words(process, 'recording into', robot)
     wait_until_it_listens(robot, '/arm/joint_states')
+    assert robot.spin_until(lambda: path.stat().st_size > 5000, 30.0)  # they found each other
     robot.spin(1.0)
     assert process.stop() == 0
     assert 'no message on /arm/never' in process.output()
