@@ -95,10 +95,11 @@ def test_the_assembly_of_the_page_becomes_a_gripper(tmp_path):
         assert sim.step().converged
     assert {'left_finger', 'right_finger'} <= {c.part for c in sim.solver.contacts()}
     assert sim.solver.frame(link).p[0] == pytest.approx(0.1, abs=5e-3)
-    while sim.time < 8.0:
-        sim.command(**commands(min(sim.time, 6.5 - 1e-9)))
+    while sim.time < 9.0:
+        sim.command(**commands(min(sim.time, 7.5 - 1e-9)))
         assert sim.step().converged
     assert {c.part for c in sim.solver.contacts()} == {'block'}
+    assert sim.solver.frame(link).p[0] == pytest.approx(0.0, abs=5e-3)
 
 
 def test_the_robot_at_a_post_touches_it(tmp_path):

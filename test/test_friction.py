@@ -258,7 +258,8 @@ def assert_energy_never_grows(sim, without, walk, last, dt, held):
     reference = energy_above(without, 0.0)
     sim.command(tendon_1=last)
     start = sim.snapshot()
-    for scheme, part in (('backward_euler', 1e-9), ('generalised_alpha', min(3e4 * dt ** 2, 0.25))):
+    for scheme, part in (
+            ('backward_euler', 1e-9), ('generalised_alpha', min(3e4 * dt ** 2, 0.25))):
         sim.go_to(start)
         sim.solver.scheme, path = SCHEMES[scheme], []
         for _ in range(40):

@@ -430,8 +430,7 @@ class AssemblySolver(ConsistentState):
                 ending.hits or let_go or (ending.touches and self._strikes())
                 or self._gives_more())
             if converged and not let_go and (self._impact_steps or not hits):
-                self._past, self._last_step, self._equilibrium = ending.now, part, None
-                self._remember()
+                self._accept(ending.now, part)
                 if self._momenta:
                     self.refresh()
                     self._momenta = [self._keep(m, part) for m in self._momenta]
@@ -455,6 +454,13 @@ class AssemblySolver(ConsistentState):
             else:
                 part *= 0.5
         return self._solution(ending, iterations, parts)
+
+    def _accept(self, now: np.ndarray, dt: float) -> None:
+        """Go on from the end of a step of dt [s]: its history `now`."""
+        if self.lead is not None:
+            self.lead.keep(self._past[0], now[0], dt, self._changes[1] is not None)
+        self._past, self._last_step, self._equilibrium = now, dt, None
+        self._remember()
 
     def _take_stock(self) -> None:
         """Find contacts and momenta of the present state, where it is not that of a step."""

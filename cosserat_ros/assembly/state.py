@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -51,6 +51,16 @@ class Told(NamedTuple):
     position: np.ndarray      # (k,)
     rate: np.ndarray          # (k,)
     acceleration: np.ndarray  # (k,)
+
+
+class Lead(Protocol):
+    """What leads coordinates along positions that are told: how fast they are to be."""
+
+    def told(self, dt: float) -> Told:
+        """Return what is told of the end of a step of dt [s] from here."""
+
+    def keep(self, before: np.ndarray, after: np.ndarray, dt: float, heeded: bool) -> None:
+        """Remember a step from z `before` to `after`; and whether rates were as told."""
 
 
 RootMotion = Callable[[Motion, float, float], Motion]
@@ -139,7 +149,7 @@ class AssemblyState:
         self.Z = tree.free.size
         self.moves = np.arange(self.Z) < tree.effort  # coordinates; not efforts and reactions
         self.strain_scale = self._scales(lengths)     # of each unknown as strain, (Z,)
-        self.told: Callable[[float], Told] | None = None  # what is told of the end of a step
+        self.lead: Lead | None = None  # what tells coordinates more than their positions
         self._changes: tuple[Rule | None, np.ndarray | None] = None, None  # see `_past_for`
         self.motions: dict[int, RootMotion] = {}      # of roots, by their links
         self.redundant: list[int] = []  # equations of closures that follow from others
@@ -242,13 +252,13 @@ class AssemblyState:
         there, but for the positions, until the rule's sums are these rates. A rule whose sums
         depend on positions only, as backward Euler's, is left alone.
         """
-        if self.told is None:
+        if self.lead is None:
             return self._past
         if self._changes[0] is not rule:
             self._changes = rule, _changes(rule, dt)
         if self._changes[1] is None:
             return self._past
-        at, z, rate, acceleration = self.told(dt)
+        at, z, rate, acceleration = self.lead.told(dt)
         past = self._past.copy()
         sums = np.outer(rule.new[:2], z) + rule.past[:2] @ past[:, at]
         past[:, at] += self._changes[1] @ (np.array([rate, acceleration]) - sums)

@@ -41,7 +41,7 @@ class Pace(NamedTuple):
     mean: np.ndarray    # (m,) mean rates
     rate: np.ndarray    # (m,) rates at its end
     change: np.ndarray  # (m,) mean accelerations: of those rates
-    step: float         # how long it was; 0: they stood still [s]
+    step: float         # how long it was; 0: they have stood still [s]
 
 
 def _still(count: int) -> Pace:
@@ -71,7 +71,7 @@ class DrivenJoints:
             and self._drives[name].coordinate.drive != 'effort'], dtype=np.int64)
         self.memory = _still(self._held.size)
         if self._held.size:
-            solver.told = self._told
+            solver.lead = self
 
     def tell(self, reached: Mapping[str, float], dt: float = 0.0) -> None:
         """Tell the joints what their actuators have got to; dt [s] is the step that follows."""
@@ -92,7 +92,7 @@ class DrivenJoints:
         """Stand still: what follows is no continuation of what was."""
         self.memory = _still(self._held.size)
 
-    def _told(self, dt: float) -> Told:
+    def told(self, dt: float) -> Told:
         """Return where held coordinates are told to be after a step dt [s], and their rates."""
         c, at = self._solver.tree.coordinates, self._held
         there = np.clip(c.command[at], c.least[at], c.most[at])
@@ -102,17 +102,21 @@ class DrivenJoints:
     def _pace(self, mean: np.ndarray, dt: float) -> tuple[Pace, np.ndarray]:
         """Return how they move in a step dt [s] at mean rates, and accelerations at its end."""
         last = self.memory
-        beyond = dt / (dt + last.step)
+        beyond = dt / (dt + (last.step or dt))
         rate = mean + beyond * (mean - last.mean)
         change = (rate - last.rate) / dt
-        return Pace(mean, rate, change, dt), (
-            change + beyond * (change - last.change) if last.step else change)
+        return Pace(mean, rate, change, dt), change + beyond * (change - last.change)
 
-    def keep_pace(self, before: np.ndarray, dt: float) -> None:
-        """Remember how held coordinates moved in a step dt [s] from z."""
-        if self._held.size:
-            self.memory = self._pace(
-                (self._solver.z[self._held] - before[self._held]) / dt, dt)[0]
+    def keep(self, before: np.ndarray, after: np.ndarray, dt: float, heeded: bool) -> None:
+        """
+        Remember how held coordinates moved in a step dt [s] from z `before` to `after`.
+
+        A scheme that did not heed rates, backward Euler, made mean ones of them, and accelerations
+        without what those before left over: that is still to come.
+        """
+        mean = (after[self._held] - before[self._held]) / dt
+        self.memory = self._pace(mean, dt)[0] if heeded else Pace(
+            mean, mean, self.memory.change, dt)
 
     def states(self) -> dict[str, tuple[float, float, float]]:
         """Return position, effort and velocity of each, as of the present instant."""

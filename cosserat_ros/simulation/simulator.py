@@ -540,7 +540,8 @@ class Simulator:
         A converged solution has a message where a rod is turned inside out.
         """
         dt = self.robot.time.step if dt is None else dt
-        before, reached, phases = self._reached, dict(self.commands), self.gaits.phases
+        before, reached = self._reached, dict(self.commands)
+        phases, pace = self.gaits.phases, self.joints.memory
         for name, (rate, lag) in self._slow.items():
             most = rate * dt
             change = max(-most, min(most, reached[name] - before[name]))
@@ -549,14 +550,12 @@ class Simulator:
         drives = self.model.drives(reached)
         self.gaits.advance(reached, dt)
         self._tell(dt)
-        z = self.solver.z
         solution = self._solve(drives, lambda: self.solver.step(dt))
         if solution.converged:  # inside out it goes on: standing still, it would never come out
-            self.joints.keep_pace(z, dt)
             wrong = self.inversion.found(self.solver.z)
             solution = solution._replace(message=wrong) if wrong else solution
         else:
-            self.gaits.phases = phases
+            self.gaits.phases, self.joints.memory = phases, pace
             self._stay(before)
             solution = self._explained(solution, drives)
         self._before, self._elapsed = before, dt
