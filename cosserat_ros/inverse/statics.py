@@ -308,6 +308,7 @@ class InverseStatics:
         reached, others = [*reached, *again], [] if alone else self._others(task)
         ends: list[tuple[float, Sample | None]] = []  # efforts to which starts led, NaN to none
         followed, best = [one.u for one in reached], None
+        new = not any(sample.relieved and distance < AT_HAND for sample, distance in others)
         least, iterations = np.inf, 0
 
         def another(more: bool = False) -> bool:
@@ -326,7 +327,7 @@ class InverseStatics:
 
         while reached:
             # Two at first, so that the worse of them need not be followed to its end.
-            while len(reached) < 2 and best is None and another(True):
+            while len(reached) < 2 and best is None and another(new):
                 pass
             at = reached.pop(int(np.argmin([self._effort(each.u) for each in reached])))
             end = np.nan
