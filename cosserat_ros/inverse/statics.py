@@ -33,8 +33,8 @@ SETTLED = 1e-9      # strain to the equilibrium, from which one more correction 
 AGREED = 0.01       # relative, by which efforts from several starts may differ and agree
 LIKELY = 1.2        # times the least effort, up to which another start is followed to its end
 APART = 1.0         # actuation, as radians of bending, by which samples are unlike
-AT_HAND = 0.25      # of the robot's length, or rad, that samples are from targets
-OTHER_STARTS = 6    # samples that are tried
+AT_HAND = 0.25      # of the robot's length, or rad, from targets, that relieved samples are tried
+OTHER_STARTS = 6    # samples that are tried at most
 FOLLOWED = 0.03     # of the robot's length, that an answer is followed before others are tried
 SAME = 1e-6         # strain between equilibria that are one
 ASIDE, OTHERS = 'aside ', 4   # further starts of a robot whose joints are held, and how many
@@ -311,8 +311,8 @@ class InverseStatics:
         new = not any(sample.relieved and distance < AT_HAND for sample, distance in others)
         least, iterations = np.inf, 0
 
-        def another(more: bool = False) -> bool:
-            """Approach from the next sample unlike those before; if no more, one at hand."""
+        def another(more: bool) -> bool:
+            """Approach from the next sample unlike those before, at hand unless more are to be."""
             for sample, distance in others[:]:
                 if not (more or sample.relieved and distance < AT_HAND):
                     continue
