@@ -17,7 +17,8 @@ the machine count little; let OPENBLAS_NUM_THREADS be 1, else waiting threads ar
 'effort' is about least effort: on arms with 4, 8, 9 and 12 tendons it is compared with the best of
 50 random starts, each followed to its local optimum, or until it comes to the best so far. 'times'
 are those of a search from one start that ends where the targets are met (goal 'nearest' of a robot
-at rest), interleaved with it; 'of one start' is how often that is within 1 %.
+at rest), interleaved with it; 'of one start' is how often that is within 1 %. Both solvers are
+warm: they have answered 100 other targets before.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ from cosserat_ros.description.modes import StrainModes
 from cosserat_ros.description.parts import Limits
 from cosserat_ros.description.robot import load, Robot
 from cosserat_ros.inverse import InverseStatics, Target
+from cosserat_ros.inverse.effort import EFFORTLESS
 from cosserat_ros.inverse.limits import Limits as Bounds
 from cosserat_ros.inverse.task import Task
 from cosserat_ros.simulation.simulator import Simulator
 
 CONFIG = Path(__file__).parents[1] / 'config'
 EXACT = 1e-9  # of the robot's length, and rad
+WARM = 100    # targets that solvers have answered before their least effort is measured
 
 
 class Case(NamedTuple):
@@ -210,9 +213,10 @@ def effort(count: int | str = 500, starts: int | str = 50) -> None:
     for tendons, (robot, least, most) in ARMS.items():
         inverse, one, other = (InverseStatics(robot()) for _ in range(3))
         targets = [Target(g[:3, 3]) for g in reachable(
-            Case('', least, most), int(count), False, robot())]
+            Case('', least, most), int(count) + WARM, False, robot())]
+        targets, warming = targets[:int(count)], targets[int(count):]
         random, rows = list(random_starts(other, int(starts))), []
-        for i, target in enumerate([*targets[:3], *targets]):
+        for i, target in enumerate([*warming, *targets]):
             results, seconds = [], []
             for solver, goal in ((inverse, 'least_effort'), (one, 'nearest')):
                 begin = process_time()
@@ -221,13 +225,13 @@ def effort(count: int | str = 500, starts: int | str = 50) -> None:
             efforts = [inverse._effort(r.z[inverse.mechanics.row]) for r in results]
             rows.append((results[0].met, results[0].proven,
                          results[0].agreed / max(results[0].starts, 1), *efforts, *seconds))
-            if i == 2:
+            if i == WARM - 1:
                 gc.collect()
                 gc.freeze()
                 rows.clear()
         met, proven, agreed, new_effort, old_effort, new, old = np.array(rows, dtype=float).T
         best = np.minimum(new_effort, [best_effort(other, target, random) for target in targets])
-        within, before = (np.less_equal(e, 1.01 * best) for e in (new_effort, old_effort))
+        within, before = (e <= 1.01 * best + EFFORTLESS for e in (new_effort, old_effort))
         on = met > 0.0
         print(f'{tendons:7} {met.size:7} {met.mean():7.1%} {within[on].mean():10.1%} '
               f'{before[on].mean():12.1%} {proven[on].mean():7.1%} {agreed[on].mean():7.1%} '

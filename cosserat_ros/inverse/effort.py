@@ -79,13 +79,11 @@ class Descent:
 
     def descend(
         self, z: np.ndarray, u: np.ndarray, known: np.ndarray | None = None,
-        roughly: bool = False,
     ) -> Optimum:
         """
         Return what is found from a shape and an actuation that meet the targets.
 
-        It ends where it comes to an actuation that is known; or, roughly, where further gains
-        would take second derivatives.
+        It ends where it comes to an actuation that is known.
         """
         steps, proven, last = 0, False, None
         new: tuple[np.ndarray, np.ndarray] | None = (z, u)
@@ -96,9 +94,8 @@ class Descent:
             if point is None:
                 break
             steps, last = steps + 1, point
-            x, gain, proven = self._step(point, roughly)
-            least = FAR if roughly else STATIONARY
-            if proven or gain <= least * max(self.effort(point.u), EFFORTLESS):
+            x, gain, proven = self._step(point)
+            if proven or gain <= STATIONARY * max(self.effort(point.u), EFFORTLESS):
                 break
             new = self._after(point, x)
         if last is None:
@@ -107,14 +104,14 @@ class Descent:
 
     # --- The quadratic program ---
 
-    def _step(self, point: Point, roughly: bool) -> tuple[np.ndarray, float, bool]:
+    def _step(self, point: Point) -> tuple[np.ndarray, float, bool]:
         """Return a step, what it is to gain, and whether there is nothing to gain nearby."""
         C, b = self._sides(point)
         J, effort = point.linear.J, max(self.effort(point.u), EFFORTLESS)
         g = (point.u - self._search.aim) * self._search.scale / self._search.kind ** 2
         N, H, lowest = _null_space(J), np.diag(self._curvature), np.inf
         x, gain, found = _least_on(H, g, N, C, b)
-        if not found or roughly or gain > FAR * effort:
+        if not found or gain > FAR * effort:
             return x, gain if found else 0.0, False
         task_pull, pull = _multipliers(g + H @ x, J, C, C @ x - b < HELD)
         basis = _null_space(np.concatenate([J, C[pull > 0.0]]))

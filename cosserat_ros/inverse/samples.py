@@ -5,7 +5,7 @@ Targets often have several answers of locally least effort, as an arm of three s
 one way or the other. Some equilibria of random, sparse actuation are kept. Once one is next to a
 target, it is relieved: it keeps its place, by the least effort nearby. Answers from such starts
 are near answers of least effort themselves; where one leads to more than another did, it is
-relieved anew from there.
+relieved anew from there. Samples of like actuation lead to one answer: of those, one is followed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WIDE = 2.0     # times what bends by a radian, that they do at most
 MOST_TASKS = 8  # sets of stations, to which samples are kept
 
 
-@dataclass
+@dataclass(eq=False)
 class Sample:
     """An equilibrium; all of these are to tasks of the same stations."""
 
@@ -53,8 +53,8 @@ class Samples:
             if stands and np.isfinite(there).all():
                 self._all.append((there, u, R))
 
-    def nearest(self, task: Task, count: int) -> list[Sample]:
-        """Return the samples whose stations are nearest to the targets, the nearest first."""
+    def nearest(self, task: Task, count: int) -> list[tuple[Sample, float]]:
+        """Return the samples whose stations are nearest to the targets, and how far they are."""
         if not self._all:
             return []
         known = self._known.pop(task.stations_aimed, None)
@@ -65,5 +65,5 @@ class Samples:
         if len(self._known) > MOST_TASKS:
             del self._known[next(iter(self._known))]
         places, samples = known
-        order = np.argsort(np.linalg.norm(places - task.goal, axis=1))
-        return [samples[i] for i in order[:count]]
+        distances = np.linalg.norm(places - task.goal, axis=1)
+        return [(samples[i], float(distances[i])) for i in np.argsort(distances)[:count]]

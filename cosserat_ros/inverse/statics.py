@@ -31,9 +31,10 @@ MISSED = 'best effort: a target is out of reach, or was not found'
 FALLS = 'the targets are met by an equilibrium that is not stable'
 SETTLED = 1e-9      # strain to the equilibrium, from which one more correction is exact
 AGREED = 0.01       # relative, by which efforts from several starts may differ and agree
-LIKELY = 2.0        # times the least effort, up to which another start is followed to its end
-ENOUGH = 2          # starts that agree, if they are most of all
-OTHER_STARTS = 6    # samples that are tried
+LIKELY = 1.2        # times the least effort, up to which another start is followed to its end
+APART = 1.0         # actuation, as radians of bending, by which samples are unlike
+AT_HAND = 0.25      # of the robot's length, or rad, from targets, that relieved samples are tried
+OTHER_STARTS = 6    # samples that are tried at most
 FOLLOWED = 0.03     # of the robot's length, that an answer is followed before others are tried
 SAME = 1e-6         # strain between equilibria that are one
 ASIDE, OTHERS = 'aside ', 4   # further starts of a robot whose joints are held, and how many
@@ -304,20 +305,29 @@ class InverseStatics:
         """Return the least effort from answers and, if none is followed, from other starts."""
         alone = follows or reached[0].u.size <= task.held
         again = self._again(task, limits, damping)  # no start of its own
-        reached, others = [*reached, *again], iter([] if alone else self._others(task))
+        reached, others = [*reached, *again], [] if alone else self._others(task)
         ends: list[tuple[float, Sample | None]] = []  # efforts to which starts led, NaN to none
-        best, least, iterations = None, np.inf, 0
+        followed, best = [one.u for one in reached], None
+        new = not any(sample.relieved and distance < AT_HAND for sample, distance in others)
+        least, iterations = np.inf, 0
 
-        def another() -> bool:
-            sample = next(others, None)
-            if sample is not None:
-                self._relieve(task, damping, sample)
-                reached.extend(self._approached(task, limits, damping, sample.start, sample))
-            return sample is not None
+        def another(more: bool) -> bool:
+            """Approach from the next sample unlike those before, at hand unless more are to be."""
+            for sample, distance in others[:]:
+                if not (more or sample.relieved and distance < AT_HAND):
+                    continue
+                others.remove((sample, distance))
+                # One that is new is followed in any case: what it leads to may relieve it.
+                if not sample.relieved or self._promises(sample, least, followed):
+                    self._relieve(task, damping, sample)
+                    followed.append(sample.start[1])
+                    reached.extend(self._approached(task, limits, damping, sample.start, sample))
+                    return True
+            return False
 
         while reached:
             # Two at first, so that the worse of them need not be followed to its end.
-            while len(reached) < 2 and best is None and another():
+            while len(reached) < 2 and best is None and another(new):
                 pass
             at = reached.pop(int(np.argmin([self._effort(each.u) for each in reached])))
             end = np.nan
@@ -331,7 +341,7 @@ class InverseStatics:
             if not any(at is one for one in again):
                 ends.append((end, at.origin))
             agreed = sum(end <= (1.0 + AGREED) * least + EFFORTLESS for end, _ in ends)
-            while not reached and not (agreed >= ENOUGH and 2 * agreed > len(ends)) and another():
+            while not reached and another(2 * agreed <= len(ends)):
                 pass
         if best is None:
             return None
@@ -360,12 +370,17 @@ class InverseStatics:
         away = (u - self.mechanics.rest_actuation) / self._sizes.kind
         return 0.5 * float(away @ away)
 
-    def _others(self, task: Task) -> list[Sample]:
-        """Return further starts."""
+    def _others(self, task: Task) -> list[tuple[Sample, float]]:
+        """Return further starts, and how far they are from the targets."""
         if self._samples is None:
             self._samples = Samples(
                 self.mechanics, self._widest, self._sizes.scale, self._rest())
         return self._samples.nearest(task, OTHER_STARTS)
+
+    def _promises(self, sample: Sample, least: float, followed: list[np.ndarray]) -> bool:
+        """Return whether a sample is unlike what was followed, and may lead to less effort."""
+        return self._effort(sample.start[1]) < LIKELY * least and all(
+            np.abs((sample.start[1] - u) / self._sizes.kind).max() > APART for u in followed)
 
     def _relieve(self, task: Task, damping: float, sample: Sample) -> None:
         """Take a sample to the least effort nearby that keeps what is aimed where it is."""
@@ -374,7 +389,7 @@ class InverseStatics:
         sample.relieved, (z, _, R) = True, sample.start
         at = self._begun(
             task.staying(z, R), self._widest, self.mechanics.rest_actuation, sample.start)
-        optimum = Descent(at.search, damping).descend(at.z, at.u, roughly=True)
+        optimum = Descent(at.search, damping).descend(at.z, at.u)
         sample.start = optimum.z, optimum.u, R
 
     def _compare(self, task: Task, damping: float, sample: Sample, best: Found) -> None:
@@ -384,7 +399,7 @@ class InverseStatics:
         sample.compared, (z, u, R) = True, sample.start
         for at in self._approached(task.staying(z, R), self._widest, damping,
                                    (best.result.z, best.u, best.result.R)):
-            optimum = Descent(at.search, damping).descend(at.z, at.u, roughly=True)
+            optimum = Descent(at.search, damping).descend(at.z, at.u)
             if optimum.effort < self._effort(u):
                 sample.start = optimum.z, optimum.u, at.search.R
 
