@@ -16,6 +16,7 @@ import numpy as np
 from .analysis.linearize import linearize
 from .analysis.stability import displacements, stability
 from .assembly.blocks import Tangent
+from .assembly.contact_work import returned
 from .assembly.dense import linearise, solve_rows
 from .assembly.equations import residual
 from .assembly.fronts import Fronts
@@ -35,7 +36,15 @@ from .description.routing import Parallel
 from .description.section import Circular
 from .inverse import InverseStatics, Target
 from .inverse.compiled import actuator_lengths, linear_solves
-from .inverse.quadratic import Box, Linear, quadratic_step
+from .inverse.quadratic import (
+    Box,
+    firm,
+    least_on,
+    Linear,
+    multipliers,
+    null_space,
+    quadratic_step,
+)
 from .inverse.task import Task
 from .numerics.integrators import begin, STILL
 from .numerics.kernels import address, compiled
@@ -139,6 +148,12 @@ def _compile_others() -> None:
     one, square = np.ones(1), np.ones((1, 1))
     quadratic_step(
         Linear(square, square, square, np.ones((3, 1))), Box(-one, one, one), *[one] * 7)
+    null_space(square)
+    least_on(square, one, square, square, one)
+    multipliers(one, square, square, one > 0.0)
+    firm(one, square, square, 1.0)
+    a = _arguments()
+    compiled(returned, a.tree, a.work, np.ones((1, 19)))
 
 
 def _draw(poses: np.ndarray, marks: Marks) -> None:
