@@ -59,8 +59,9 @@ ELIMINATION = 'tie', 'eliminate', 'substitute'  # of `Code`
 
 def warm_up() -> None:
     """Do once what nodes do, with a robot of each kind; what is large, side by side."""
-    jobs = (_compile_element_tangent, _compile_residual, _compile_elimination, _compile_tangent,
-            _compile_newton, _compile_dense, _compile_others)  # roughly by what needs what
+    jobs = (  # roughly by what needs what
+        _compile_element_tangent, _compile_residual, _compile_elimination, _compile_tangent,
+        _compile_newton, _compile_dense, _compile_others, _compile_searches)
     with ProcessPoolExecutor(2, get_context('spawn')) as processes:
         for job in [processes.submit(job) for job in jobs]:
             job.result()
@@ -145,6 +146,10 @@ def _compile_others() -> None:
     inverse_se3(np.eye(4))
     hat(np.zeros(3))
     _draw(np.tile(np.eye(4), (2, 1, 1)), Marks(np.zeros(1, dtype=np.int64), np.zeros(1)))
+
+
+def _compile_searches() -> None:
+    """Compile what inverse statics and contact need beside the equations."""
     one, square = np.ones(1), np.ones((1, 1))
     quadratic_step(
         Linear(square, square, square, np.ones((3, 1))), Box(-one, one, one), *[one] * 7)
